@@ -26,6 +26,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/words"
@@ -142,7 +143,7 @@ func (k *kit) story(t *testing.T, r *report.Result, file string) string {
 		fmt.Fprintf(&b, "no report: %v\n", err)
 		page = ""
 	}
-	if err := report.WriteText(&b, r, report.TextOptions{Unicode: true, ReportPath: page}); err != nil {
+	if err := report.WriteText(&b, r, page, terminal.Options{Unicode: true}); err != nil {
 		return err.Error()
 	}
 	fmt.Fprintf(&b, "  scenario %s\n  on real Redis: sim run %s --lock %s\n", file, filepath.ToSlash(file), standIn)

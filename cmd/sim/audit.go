@@ -18,7 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/runs"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -113,7 +113,8 @@ func (a *cli) audit(
 		return err
 	}
 	if r.Part != nil && files.expect != "" {
-		return app.Usagef("--shard does not go with --expect: a shard has a part of the card\nhint: sim merge --expect %s", files.expect)
+		return app.Usagef("--shard does not go with --expect: a shard has a part of the card").
+			Hint("sim merge --expect %s", files.expect)
 	}
 	if !changed("seed") {
 		r.Seed = uint64(rand.Uint32())
@@ -173,9 +174,9 @@ func (a *cli) concludeAudit(ctx context.Context, r *app.AuditResult, expected *a
 	if err := a.publishCard(r, files); err != nil {
 		return err
 	}
-	var changes []report.CardChange
+	var changes []card.Change
 	if expected != nil && ctx.Err() == nil && r.Err == nil {
-		changes = report.CompareCards(expected.Card, r.Card)
+		changes = card.Compare(expected.Card, r.Card)
 		if err := a.tellChanges(r, expected, changes, files.json); err != nil {
 			return err
 		}
@@ -185,18 +186,18 @@ func (a *cli) concludeAudit(ctx context.Context, r *app.AuditResult, expected *a
 
 // publishCard prints the card, and writes it to the files that are named.
 func (a *cli) publishCard(r *app.AuditResult, files cardFiles) error {
-	asJSON := func(w io.Writer) error { return report.WriteCardJSON(w, r.Card) }
+	asJSON := func(w io.Writer) error { return card.WriteJSON(w, r.Card) }
 	var errs []error
 	if files.card != "" {
 		errs = append(errs, a.toOutput(files.card, asJSON))
 	}
 	if files.markdown != "" {
-		errs = append(errs, a.toOutput(files.markdown, func(w io.Writer) error { return report.WriteCardMarkdown(w, r.Card) }))
+		errs = append(errs, a.toOutput(files.markdown, func(w io.Writer) error { return card.WriteMarkdown(w, r.Card) }))
 	}
 	if files.json {
 		return errors.Join(append(errs, asJSON(a.stdout))...)
 	}
-	errs = append(errs, report.WriteCardText(a.stdout, r.Card, shortPath(r.Dir), a.textOptions()))
+	errs = append(errs, card.WriteText(a.stdout, r.Card, shortPath(r.Dir), a.textOptions()))
 	fmt.Fprintf(a.stdout, "card     %s\nreplay   %s\n", shortPath(filepath.Join(r.Dir, runs.CardPage)), r.Card.Replay)
 	if slow := r.Card.TooSlow(); slow != "" {
 		fmt.Fprintf(a.stdout, "undecided  %s\n", slow)
@@ -205,15 +206,15 @@ func (a *cli) publishCard(r *app.AuditResult, files cardFiles) error {
 }
 
 // tellChanges says in what a card differs from the expected one, and how to accept that.
-func (a *cli) tellChanges(r *app.AuditResult, expected *app.Expectation, changes []report.CardChange, asJSON bool) error {
+func (a *cli) tellChanges(r *app.AuditResult, expected *app.Expectation, changes []card.Change, asJSON bool) error {
 	out := a.stdout
 	if asJSON {
 		out = a.stderr
 	}
-	if err := report.WriteCardChanges(out, changes, a.textOptions()); err != nil {
+	if err := card.WriteChanges(out, changes, a.textOptions()); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(changes, func(c report.CardChange) bool { return c.Red }) {
+	if !slices.ContainsFunc(changes, func(c card.Change) bool { return c.Red }) {
 		return nil
 	}
 	if expected.Card.HasMore(r.Card) {

@@ -20,7 +20,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -284,10 +284,10 @@ func (a *cli) reportCampaign(ctx context.Context, store *campaign.Store, id int6
 		return app.CampaignError(own, id, err)
 	}
 	if st.Refused {
-		return app.Usagef("campaign %d was carried out by sim %s: with another version its seeds do not repeat\n"+
-			"hint: report it with that version; sim campaign status %d works with any", id, st.Build, id)
+		return app.Usagef("campaign %d was carried out by sim %s: with another version its seeds do not repeat", id, st.Build).
+			Hint("report it with that version; sim campaign status %d works with any", id)
 	}
-	tell := func() { fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  campaign   %d: %s\n", st.ID, stateOf(st)) }
+	tell := func() { fmt.Fprintf(plain.Lines{Writer: a.stdout}, "  campaign   %d: %s\n", st.ID, stateOf(st)) }
 	if d.IsLive() {
 		return a.reportShards(ctx, store, d, st, w, tell)
 	}

@@ -18,7 +18,8 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
@@ -72,7 +73,7 @@ func run(a *cli) int {
 	}
 	code := exitCode(err)
 	if text := err.Error(); text != "" { // it may quote what a program printed
-		fmt.Fprintf(report.PlainLines{Writer: a.stderr}, "sim: %s\n", text)
+		fmt.Fprintf(plain.Lines{Writer: a.stderr}, "sim: %s\n", text)
 	}
 	var env *trial.EnvironmentError
 	if errors.As(err, &env) && env.Hint != "" {
@@ -208,10 +209,10 @@ func (a *cli) isTerminal(w io.Writer) bool {
 }
 
 // textOptions say what stdout can show.
-func (a *cli) textOptions() report.TextOptions {
+func (a *cli) textOptions() terminal.Options {
 	tty := a.isTerminal(a.stdout) && a.variable("TERM") != "dumb"
 	locale := a.variable("LC_ALL") + a.variable("LC_CTYPE") + a.variable("LANG")
-	return report.TextOptions{
+	return terminal.Options{
 		Color:   tty && a.variable("NO_COLOR") == "",
 		Unicode: tty && strings.Contains(strings.ToUpper(locale), "UTF"),
 	}
@@ -236,7 +237,7 @@ without fencing tokens.`,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return app.Usagef("%w\nhint: %s --help", err, c.CommandPath())
+		return app.Usagef("%w", err).Hint("%s --help", c.CommandPath())
 	})
 	root.AddCommand(newRunCommand(a), newSearchCommand(a), newExhaustCommand(a), newReplayCommand(a), newSweepCommand(a), newWatchCommand(a),
 		newCheckCommand(a), newMergeCommand(a), newReportCommand(a), newCompareCommand(a), newExportCommand(a),

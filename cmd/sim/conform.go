@@ -18,7 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/conform"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -48,7 +48,7 @@ flags, 4 the machine lacks something, 5 internal error, 130 interrupted.`,
   sim conform --json --ttl 5s 'sim lock redlock'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 0 && a.project.Lock == "" {
-				return app.Usagef("name one command\nhint: put a command with arguments in quotes: sim conform 'python3 my_lock.py'")
+				return app.Usagef("name one command").Hint("put a command with arguments in quotes: sim conform 'python3 my_lock.py'")
 			}
 			return nil
 		},
@@ -71,7 +71,7 @@ flags, 4 the machine lacks something, 5 internal error, 130 interrupted.`,
 }
 
 func (a *cli) conform(ctx context.Context, r request.Conform, p *conformPrinter) error {
-	p.out = report.PlainLines{Writer: a.stdout}
+	p.out = plain.Lines{Writer: a.stdout}
 	env := a.env()
 	env.Permit.Lock = true // it was named as the argument, or sim.yaml's was allowed
 	result, err := app.Conform(ctx, env, r, func(e app.Event) {
@@ -130,7 +130,7 @@ func (p *conformPrinter) line(l conform.Line) {
 	}
 	out := p.out
 	if p.json {
-		out = report.PlainLines{Writer: p.stderr}
+		out = plain.Lines{Writer: p.stderr}
 	}
 	fmt.Fprintf(out, "      %s\n", l)
 	if l.Wrong != "" {

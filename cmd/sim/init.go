@@ -95,8 +95,8 @@ docs/reference/lock-protocol.md, and name your program in sim.yaml.`,
 		RunE: func(*cobra.Command, []string) error {
 			i := slices.IndexFunc(languages, func(l language) bool { return l.name == name })
 			if name != "" && i < 0 {
-				return app.Usagef("--language %q: want one of %s\n"+
-					"hint: docs/reference/lock-protocol.md is for all other languages", name, strings.Join(languageNames(), ", "))
+				return app.Usagef("--language %q: want one of %s", name, strings.Join(languageNames(), ", ")).
+					Hint("docs/reference/lock-protocol.md is for all other languages")
 			}
 			if name == "" {
 				i = languageHere()

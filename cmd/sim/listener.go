@@ -6,6 +6,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -28,7 +29,7 @@ func (l *listener) hear(e app.Event) {
 	case app.Started:
 		l.orderly.Store(true)
 	case app.Note:
-		fmt.Fprintln(report.PlainLines{Writer: l.stderr}, e.Text)
+		fmt.Fprintln(plain.Lines{Writer: l.stderr}, e.Text)
 	case app.Phase:
 		l.phase(e.Text)
 	case app.Planned:
@@ -81,7 +82,5 @@ func (l *listener) runEnded(e app.RunEnded) {
 	if e.Request.Repeat > 1 && !l.told.News(e.Result) {
 		return
 	}
-	o := l.textOptions()
-	o.ReportPath = shortPath(e.Report)
-	_ = report.WriteText(l.stdout, e.Result, o)
+	_ = report.WriteText(l.stdout, e.Result, shortPath(e.Report), l.textOptions())
 }

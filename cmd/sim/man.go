@@ -4,9 +4,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/redlock-sim/redlock-sim/internal/app"
 )
 
 // newManCommand writes the man pages that a release has beside the program.

@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/shard"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -67,8 +68,8 @@ missing and nothing is worse; 3 the shards do not fit together, or are not all t
 			}
 			for name, commands := range mergeOnly {
 				if c.Flags().Changed(name) && !slices.Contains(commands, whole.Work.Command()) {
-					return app.Usagef("--%s: these are shards of sim %s\n"+
-						"hint: the flag is for shards of sim %s", name, whole.Work.Command(), strings.Join(commands, " and "))
+					return app.Usagef("--%s: these are shards of sim %s", name, whole.Work.Command()).
+						Hint("the flag is for shards of sim %s", strings.Join(commands, " and "))
 				}
 			}
 			return a.merge(c.Context(), whole, f)
@@ -198,7 +199,7 @@ func (a *cli) mergeAudits(ctx context.Context, w *shard.Whole, f mergeFlags, exp
 		return err
 	}
 	if f.json != "" {
-		if err := a.toOutput(f.json, func(to io.Writer) error { return report.WriteCardJSON(to, r.Card) }); err != nil {
+		if err := a.toOutput(f.json, func(to io.Writer) error { return card.WriteJSON(to, r.Card) }); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 )
 
 // progress tells on stderr what is going on: one line that is written over
@@ -176,7 +176,7 @@ func (p *progress) stop() {
 func (a *cli) phase(text string) {
 	if a.isTerminal(a.stderr) {
 		fmt.Fprint(a.stderr, "\r\x1b[K")
-		fmt.Fprint(report.PlainLines{Writer: a.stderr}, text)
+		fmt.Fprint(plain.Lines{Writer: a.stderr}, text)
 	}
 }
 

@@ -86,7 +86,7 @@ func writeResult(a *cli, w io.Writer, t *trial.Trial, format string) error {
 	case "html":
 		return report.WriteHTML(w, t.Result)
 	case "text":
-		return report.WriteText(w, t.Result, a.textOptions())
+		return report.WriteText(w, t.Result, "", a.textOptions())
 	case "json":
 		return report.WriteJSON(w, t.Result)
 	case "junit":

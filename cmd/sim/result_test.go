@@ -19,6 +19,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/docs"
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
@@ -34,7 +35,7 @@ func TestSchemasAreDocumented(t *testing.T) {
 		schema func(func(typ, field string) string) *invopop.Schema
 	}{
 		"result": {docs.ResultPage, nil, report.Schema},
-		"card":   {docs.AuditPage, []string{docs.ResultPage}, report.CardSchema},
+		"card":   {docs.AuditPage, []string{docs.ResultPage}, card.Schema},
 	} {
 		var b bytes.Buffer
 		command := newSchemaCommand(&cli{stdout: &b})
@@ -201,9 +202,9 @@ func TestCardsAreValid(t *testing.T) {
 			t.Errorf("%q prints %d cards", words, n)
 		}
 	}
-	for name, card := range reporttest.Cards() {
+	for name, c := range reporttest.Cards() {
 		var b bytes.Buffer
-		if err := report.WriteCardJSON(&b, card); err != nil || valid(t, s, &b) != 1 {
+		if err := card.WriteJSON(&b, c); err != nil || valid(t, s, &b) != 1 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

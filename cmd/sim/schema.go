@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/docs"
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
@@ -42,9 +43,9 @@ func newSchemaCommand(a *cli) *cobra.Command {
 			case "result":
 				return a.printIndented(report.Schema(meaning(docs.ResultPage)))
 			case "card":
-				return a.printIndented(report.CardSchema(meaning(docs.AuditPage, docs.ResultPage)))
+				return a.printIndented(card.Schema(meaning(docs.AuditPage, docs.ResultPage)))
 			default:
-				return app.Usagef("no schema of %q\nhint: sim schema %s", topic, strings.Join(topics, ", or sim schema "))
+				return app.Usagef("no schema of %q", topic).Hint("sim schema %s", strings.Join(topics, ", or sim schema "))
 			}
 		},
 	}

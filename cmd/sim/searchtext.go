@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -44,7 +45,7 @@ func (a *cli) writeSearchPage(r *app.SearchResult, html string, about ...func(*r
 
 // printUntold says why a search that found nothing tells nothing, and for how many runs the machine was too slow.
 func (a *cli) printUntold(ctx context.Context, r *app.SearchResult) {
-	out := report.PlainLines{Writer: a.stdout}
+	out := plain.Lines{Writer: a.stdout}
 	if ctx.Err() != nil {
 		return
 	}
@@ -57,7 +58,7 @@ func (a *cli) printUntold(ctx context.Context, r *app.SearchResult) {
 
 // printFound tells of something that was found.
 func (a *cli) printFound(k app.Found) {
-	out := report.PlainLines{Writer: a.stdout}
+	out := plain.Lines{Writer: a.stdout}
 	fmt.Fprintf(out, "  found      %s   %s\n", k.File, k.Note)
 	if k.Report != "" {
 		fmt.Fprintf(out, "  report     %s\n", shortPath(k.Report))
@@ -114,11 +115,11 @@ func (a *cli) printSearch(result *app.SearchResult) {
 	}
 	if r.Failed > 0 {
 		why, _, _ := strings.Cut(r.Failure, "\n") // then comes what a program printed
-		fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  failed     %s could not be carried out, the last: %s\n",
+		fmt.Fprintf(plain.Lines{Writer: a.stdout}, "  failed     %s could not be carried out, the last: %s\n",
 			words.Count(r.Failed, "run"), why)
 	}
 	if r.Unjudged > 0 {
-		fmt.Fprintf(report.PlainLines{Writer: a.stdout}, "  in doubt   %s could not be judged, the last: %s\n",
+		fmt.Fprintf(plain.Lines{Writer: a.stdout}, "  in doubt   %s could not be judged, the last: %s\n",
 			words.Count(r.Unjudged, "run"), r.Doubt)
 	}
 	if r.Unfinished > 0 {

@@ -27,6 +27,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
@@ -414,7 +415,7 @@ func TestHostileFiles(t *testing.T) {
 			for _, write := range []func(io.Writer, *report.Result) error{report.WriteHTML, report.WriteJSON} {
 				_ = write(io.Discard, r)
 			}
-			_ = report.WriteText(io.Discard, r, report.TextOptions{})
+			_ = report.WriteText(io.Discard, r, "", terminal.Options{})
 		}
 	}
 	t.Logf("%d scenarios (%d of them could be run), %d histories (%d could be judged), %d results", scenarios, ran, histories, judged, results)

@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/campaign"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -107,7 +107,7 @@ func (a *cli) tellRefused(ctx context.Context, store *campaign.Store) {
 	build, _ := a.env().Build()
 	for _, st := range list {
 		if st.Refused && st.State == campaign.Running {
-			fmt.Fprintf(report.PlainLines{Writer: a.stderr},
+			fmt.Fprintf(plain.Lines{Writer: a.stderr},
 				"campaign %d was begun by sim %s; this is sim %s, with which its seeds would not repeat: left alone\n", st.ID, st.Build, build)
 		}
 	}
@@ -120,7 +120,7 @@ func (a *cli) trouble(err error) {
 		fmt.Fprintln(a.stderr, "the database answers again")
 		return
 	}
-	fmt.Fprintf(report.PlainLines{Writer: a.stderr}, "trying again: %v\n", err)
+	fmt.Fprintf(plain.Lines{Writer: a.stderr}, "trying again: %v\n", err)
 }
 
 // serveMetrics serves the figures until stop.

@@ -18,7 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/shard"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
@@ -27,7 +27,7 @@ import (
 // AuditResult is what an audit found out.
 type AuditResult struct {
 	Request request.Audit
-	Card    *report.Card
+	Card    *card.Card
 	// Dir is the folder with the card and the runs.
 	Dir string
 	// Err says what went wrong with some of the runs; nil: nothing.
@@ -37,7 +37,7 @@ type AuditResult struct {
 // Expectation is the card that an audit is compared with, and the file that has it.
 type Expectation struct {
 	File string
-	Card *report.Card
+	Card *card.Card
 }
 
 // ReadExpectation reads the card of an earlier audit; nil: no file is named.
@@ -50,11 +50,11 @@ func ReadExpectation(path string) (*Expectation, error) {
 		return nil, Usagef("--expect: %w", err)
 	}
 	defer func() { _ = f.Close() }()
-	card, err := report.ReadCard(f)
+	expected, err := card.Read(f)
 	if err != nil {
 		return nil, Usagef("--expect %s: %w", path, err)
 	}
-	return &Expectation{path, card}, nil
+	return &Expectation{path, expected}, nil
 }
 
 // covers refuses an expectation that has none of some locks.
@@ -63,7 +63,7 @@ func (e *Expectation) covers(labels []string) error {
 		return nil
 	}
 	if err := e.Card.Covers(labels); err != nil {
-		return Usagef("--expect %s: %w\nhint: name it as the card does, with --lock NAME='COMMAND'", e.File, err)
+		return Usagef("--expect %s: %w", e.File, err).Hint("name it as the card does, with --lock NAME='COMMAND'")
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func checkAudit(r *request.Audit) error {
 		return err
 	}
 	if len(r.Locks) == 0 {
-		return Usagef("name a lock\nhint: sim audit --lock redlock, or --lock 'python3 my_lock.py'")
+		return Usagef("name a lock").Hint("sim audit --lock redlock, or --lock 'python3 my_lock.py'")
 	}
 	if !slices.Contains(wordsOf(server.Providers()), r.Nodes) || r.Nodes == string(server.External) {
 		return Usagef("--nodes %q: want process, docker or auto", r.Nodes)
@@ -218,7 +218,7 @@ const costTag = "cost"
 func Battery(r request.Audit) (battery, costs []*scenario.Scenario, err error) {
 	for _, g := range r.Guarantees {
 		if known := wordsOf(scenario.Guarantees()); !slices.Contains(known, g) || g == string(scenario.NoGuarantee) {
-			return nil, nil, Usagef("--guarantee: no guarantee %q\nhint: sim list guarantees", g)
+			return nil, nil, Usagef("--guarantee: no guarantee %q", g).Hint("sim list guarantees")
 		}
 	}
 	ids, err := regexp.Compile(r.Case)
@@ -241,7 +241,7 @@ func Battery(r request.Audit) (battery, costs []*scenario.Scenario, err error) {
 		}
 	}
 	if len(battery)+len(costs) == 0 {
-		return nil, nil, Usagef("no case is left: --guarantee and --case fit none\nhint: sim list cases")
+		return nil, nil, Usagef("no case is left: --guarantee and --case fit none").Hint("sim list cases")
 	}
 	return battery, costs, nil
 }
@@ -255,13 +255,13 @@ func (e *Env) auditLocks(r request.Audit) ([]audit.Lock, error) {
 			return nil, err
 		}
 		if own.Program != nil && r.World == request.Virtual {
-			return nil, Usagef("--lock %s: %w\nhint: --world live", text, trial.ErrNotVirtual)
+			return nil, Usagef("--lock %s: %w", text, trial.ErrNotVirtual).Hint("--world live")
 		}
 		if label = cmp.Or(label, labelOf(own)); strings.HasPrefix(label, "card.") {
 			return nil, Usagef("--lock %s: a lock cannot be called %s: files of the card are", text, label)
 		}
 		if slices.ContainsFunc(list, func(l audit.Lock) bool { return l.Label == label }) {
-			return nil, Usagef("two locks are called %q\nhint: --lock name='COMMAND'", label)
+			return nil, Usagef("two locks are called %q", label).Hint("--lock name='COMMAND'")
 		}
 		list = append(list, audit.Lock{Label: label, StandIn: own})
 	}
@@ -285,25 +285,25 @@ func auditLine(r request.Audit) string {
 // write writes the card in all its forms into its folder.
 func (a *AuditResult) write() error {
 	return errors.Join(
-		machine.WriteFile(filepath.Join(a.Dir, runs.Card), func(w io.Writer) error { return report.WriteCardJSON(w, a.Card) }),
-		machine.WriteFile(filepath.Join(a.Dir, runs.CardMarkdown), func(w io.Writer) error { return report.WriteCardMarkdown(w, a.Card) }),
-		machine.WriteFile(filepath.Join(a.Dir, runs.CardPage), func(w io.Writer) error { return report.WriteCardHTML(w, a.Card) }),
+		machine.WriteFile(filepath.Join(a.Dir, runs.Card), func(w io.Writer) error { return card.WriteJSON(w, a.Card) }),
+		machine.WriteFile(filepath.Join(a.Dir, runs.CardMarkdown), func(w io.Writer) error { return card.WriteMarkdown(w, a.Card) }),
+		machine.WriteFile(filepath.Join(a.Dir, runs.CardPage), func(w io.Writer) error { return card.WriteHTML(w, a.Card) }),
 	)
 }
 
 // Verdict is the exit code that the card stands for: what is unknown never looks like what is kept. changes are the differences from the
 // card that was expected; compared says that there is one.
-func (a *AuditResult) Verdict(ctx context.Context, changes []report.CardChange, compared bool) error {
+func (a *AuditResult) Verdict(ctx context.Context, changes []card.Change, compared bool) error {
 	if ctx.Err() != nil {
 		return Interrupted("interrupted; the card has what was found until then")
 	}
 	if a.Err != nil {
 		return a.Err
 	}
-	red, undecided := a.Card.Has(report.CellBroken), a.Card.Has(report.CellUnknown)
+	red, undecided := a.Card.Has(card.Broken), a.Card.Has(card.Unknown)
 	if compared {
-		red = slices.ContainsFunc(changes, func(c report.CardChange) bool { return c.Red })
-		undecided = slices.ContainsFunc(changes, func(c report.CardChange) bool { return c.Cell.State == report.CellUnknown })
+		red = slices.ContainsFunc(changes, func(c card.Change) bool { return c.Red })
+		undecided = slices.ContainsFunc(changes, func(c card.Change) bool { return c.Cell.State == card.Unknown })
 	}
 	if red {
 		return &ExitError{Code: ExitUnexpected}

@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/audit"
 	"github.com/redlock-sim/redlock-sim/internal/app/conform"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 )
 
 // conformance looks whether a program conforms. A check that fails costs what depends on it, and no more.
@@ -39,7 +39,7 @@ func conformance(ctx context.Context, listener Listener, l *audit.Lock, dir stri
 	}
 	for i := range l.Conform {
 		if l.NotConforming != "" {
-			l.Conform[i].State = report.CellUnknown
+			l.Conform[i].State = card.Unknown
 		}
 	}
 	if r.Count(conform.Failed) == 0 && l.NotConforming == "" {
@@ -58,16 +58,16 @@ func takeCheck(l *audit.Lock, c *conform.Check) {
 		}
 		return
 	}
-	cell := report.Cell{ID: cmp.Or(c.Guarantee, report.NoRow) + "/conform-" + c.Name, Title: c.Title}
+	cell := card.Cell{ID: cmp.Or(c.Guarantee, card.NoRow) + "/conform-" + c.Name, Title: c.Title}
 	switch {
 	case c.OfLock:
-		cell.State = report.CellBroken
+		cell.State = card.Broken
 		cell.Why = fmt.Sprintf("The lock fails the check %s (%s): %s (%s).", c.Name, c.Title, c.Finding.Seen, again)
 	case c.Protocol:
 		l.NotConforming = cmp.Or(l.NotConforming, fmt.Sprintf("%s: %s (%s)", c.Name, c.Finding.Seen, again))
 		return
 	default:
-		cell.State = report.CellUnknown
+		cell.State = card.Unknown
 		cell.Why = fmt.Sprintf("The program fails the check %s (%s): %s (%s).", c.Name, c.Title, c.Finding.Seen, again)
 		switch c.Name {
 		case "clocks":

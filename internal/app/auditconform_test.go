@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/audit"
 	"github.com/redlock-sim/redlock-sim/internal/app/conform"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
@@ -16,17 +16,17 @@ func TestWhatAFailedCheckCosts(t *testing.T) {
 	for name, c := range map[string]struct {
 		check conform.Check
 		cell  string
-		state report.CellState
+		state card.State
 		// mutes: nothing is held against the program.
 		mutes, clockStays bool
 	}{
 		"the lock": {check: conform.Check{Name: "lost", OfLock: true, Guarantee: "told-when-lost"},
-			cell: "told-when-lost/conform-lost", state: report.CellBroken},
+			cell: "told-when-lost/conform-lost", state: card.Broken},
 		"the lock, in no row": {check: conform.Check{Name: "nothing-left", OfLock: true},
-			cell: "conform/conform-nothing-left", state: report.CellBroken},
-		"the program": {check: conform.Check{Name: "end-of-input"}, cell: "conform/conform-end-of-input", state: report.CellUnknown},
+			cell: "conform/conform-nothing-left", state: card.Broken},
+		"the program": {check: conform.Check{Name: "end-of-input"}, cell: "conform/conform-end-of-input", state: card.Unknown},
 		"its clock": {check: conform.Check{Name: "clocks"},
-			cell: "conform/conform-clocks", state: report.CellUnknown, clockStays: true},
+			cell: "conform/conform-clocks", state: card.Unknown, clockStays: true},
 		"the protocol": {check: conform.Check{Name: "keys", Protocol: true}, mutes: true},
 	} {
 		l := &audit.Lock{StandIn: &scenario.StandIn{Program: &lock.Program{Command: []string{"mine"}}}}
@@ -35,7 +35,7 @@ func TestWhatAFailedCheckCosts(t *testing.T) {
 		if (l.NotConforming != "") != c.mutes || (l.Ready.ClockStays != "") != c.clockStays {
 			t.Errorf("%s: not conforming %q, clock stays %q", name, l.NotConforming, l.Ready.ClockStays)
 		}
-		has := slices.ContainsFunc(l.Conform, func(x report.Cell) bool { return x.ID == c.cell && x.State == c.state })
+		has := slices.ContainsFunc(l.Conform, func(x card.Cell) bool { return x.ID == c.cell && x.State == c.state })
 		if has != (c.cell != "") {
 			t.Errorf("%s: %+v", name, l.Conform)
 		}

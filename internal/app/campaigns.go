@@ -125,7 +125,7 @@ func (e *Env) CampaignAudit(ctx context.Context, r request.Audit, shards int64) 
 		return nil, nil, Usagef("--jobs %d: want at least 1", r.Jobs)
 	}
 	if len(r.Locks) != 1 || r.Locks[0] == "" {
-		return nil, nil, Usagef("name a lock\nhint: sim campaign start audit --lock redlock, or --lock NAME='COMMAND'")
+		return nil, nil, Usagef("name a lock").Hint("sim campaign start audit --lock redlock, or --lock NAME='COMMAND'")
 	}
 	if _, _, err := Battery(r); err != nil {
 		return nil, nil, err

@@ -48,7 +48,8 @@ func Conform(ctx context.Context, env *Env, r request.Conform, l Listener) (*Con
 		return nil, err
 	}
 	if _, ours := lock.Lookup(argv[0]); ours {
-		return nil, Usagef("conform %s: that is a lock of sim, and no program\nhint: conform 'sim lock %s'", r.Command, r.Command)
+		return nil, Usagef("conform %s: that is a lock of sim, and no program", r.Command).
+			Hint("conform 'sim lock %s'", r.Command)
 	}
 	if !env.Permit.Lock {
 		return nil, errNotPermitted(r.Command)

@@ -18,7 +18,7 @@ func Choose(list []*scenario.Scenario, match string, tags []string) ([]*scenario
 	known := TagsOf(list)
 	for _, tag := range tags {
 		if !slices.Contains(known, tag) {
-			return nil, Usagef("--tag: no scenario here has the tag %q\nhint: there are %s", tag, strings.Join(known, ", "))
+			return nil, Usagef("--tag: no scenario here has the tag %q", tag).Hint("there are %s", strings.Join(known, ", "))
 		}
 	}
 	if match == "" && len(tags) == 0 {

@@ -23,7 +23,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -48,7 +48,7 @@ func (e *Env) namedLockOf(ctx context.Context, text string) (*NamedLock, error) 
 		name = labelOf(own)
 	}
 	if err := campaign.CheckLockName(name); err != nil {
-		return nil, Usagef("--lock %s: %w\nhint: --lock NAME='COMMAND'", text, err)
+		return nil, Usagef("--lock %s: %w", text, err).Hint("--lock NAME='COMMAND'")
 	}
 	digest, err := trial.Digest(ctx, own.Program.Command)
 	if err != nil {
@@ -65,10 +65,10 @@ func (e *Env) NamedLocks(ctx context.Context, texts []string) (list []*NamedLock
 			return nil, err
 		}
 		if l == nil {
-			return nil, Usagef("--lock %s: that is a lock of sim, which each worker has\nhint: --live", text)
+			return nil, Usagef("--lock %s: that is a lock of sim, which each worker has", text).Hint("--live")
 		}
 		if slices.ContainsFunc(list, func(o *NamedLock) bool { return o.Name == l.Name }) {
-			return nil, Usagef("two locks are called %q\nhint: --lock name='COMMAND'", l.Name)
+			return nil, Usagef("two locks are called %q", l.Name).Hint("--lock name='COMMAND'")
 		}
 		list = append(list, l)
 	}
@@ -268,7 +268,7 @@ func brought(dir string, part request.Shard) (*campaign.Brought, error) {
 		b.Runs, b.Found = r.Search.Runs, r.Search.Classes
 	}
 	for _, answer := range r.Answers {
-		if c := answer.Cell; c != nil && c.State == report.CellBroken {
+		if c := answer.Cell; c != nil && c.State == card.Broken {
 			b.Found = append(b.Found, explore.Class{Name: c.ID, Runs: 1})
 		}
 	}

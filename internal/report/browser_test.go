@@ -1,9 +1,6 @@
 package report_test
 
 import (
-	"bytes"
-	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -155,36 +152,11 @@ func TestDarkAndPaper(t *testing.T) {
 	}
 	for name, paper := range map[string]chromedp.PaperSize{"A4": chromedp.PaperA4, "Letter": chromedp.PaperLetter} {
 		pdf := b.Print(paper)
-		if n := pdfPages(t, pdf); n < 3 || n > 6 {
+		if n := b.Pages(pdf); n < 3 || n > 6 {
 			t.Errorf("%s: %d pages, want about five", name, n)
 		}
 	}
 	b.Print(chromedp.PaperA4)
-}
-
-var pageObject = regexp.MustCompile(`/Type\s*/Page\b[^s]`)
-
-// pdfPages counts the pages: with poppler where it is there, else in the file.
-func pdfPages(t *testing.T, pdf []byte) int {
-	t.Helper()
-	if path, err := exec.LookPath("pdfinfo"); err == nil {
-		cmd := exec.Command(path, "-")
-		cmd.Stdin = bytes.NewReader(pdf)
-		out, err := suite.Output(t, cmd)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var n int
-		for line := range strings.Lines(string(out)) {
-			if rest, ok := strings.CutPrefix(line, "Pages:"); ok {
-				for _, digit := range strings.TrimSpace(rest) {
-					n = n*10 + int(digit-'0')
-				}
-			}
-		}
-		return n
-	}
-	return len(pageObject.FindAll(pdf, -1))
 }
 
 // Nothing may stick out of a small screen: what is wide scrolls in its place.

@@ -15,6 +15,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
+	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
 )
 
 func suiteResults() []*report.Result {
@@ -35,7 +36,7 @@ func junit(t *testing.T, results []*report.Result, o report.JUnitOptions) string
 }
 
 func TestJUnitGolden(t *testing.T) {
-	sameAs(t, "suite.junit.xml", []byte(junit(t, suiteResults(), report.JUnitOptions{})))
+	reporttest.SameAs(t, "suite.junit.xml", []byte(junit(t, suiteResults(), report.JUnitOptions{})))
 }
 
 func TestJUnitCounts(t *testing.T) {
@@ -80,7 +81,7 @@ func TestJUnitOfHostileText(t *testing.T) {
 }
 
 func TestMarkdownGolden(t *testing.T) {
-	sameAs(t, "suite.md", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteMarkdown(b, suiteResults()) })))
+	reporttest.SameAs(t, "suite.md", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteMarkdown(b, suiteResults()) })))
 }
 
 func TestMarkdownOfHostileText(t *testing.T) {
@@ -304,7 +305,7 @@ func TestCompare(t *testing.T) {
 			for _, f := range []func(*bytes.Buffer) error{
 				func(b *bytes.Buffer) error { return report.WriteComparisonJSON(b, got) },
 				func(b *bytes.Buffer) error { return report.WriteComparisonHTML(b, got) },
-				func(b *bytes.Buffer) error { return report.WriteComparisonText(b, got, report.TextOptions{}) },
+				func(b *bytes.Buffer) error { return report.WriteComparisonText(b, got, terminal.Options{}) },
 			} {
 				write(t, f)
 			}
@@ -335,7 +336,7 @@ func TestComparisonSaysInWhatTheRunsDiffer(t *testing.T) {
 		before.ScenarioDigest, after.ScenarioDigest = strings.Repeat("0", 64), strings.Repeat("0", 64)
 		c.change(after)
 		got := report.Compare([]*report.Result{before}, []*report.Result{after})
-		text := write(t, func(b *bytes.Buffer) error { return report.WriteComparisonText(b, got, report.TextOptions{}) })
+		text := write(t, func(b *bytes.Buffer) error { return report.WriteComparisonText(b, got, terminal.Options{}) })
 		if !strings.Contains(text, c.want) {
 			t.Errorf("%s: no %q in\n%s", name, c.want, text)
 		}
@@ -379,7 +380,7 @@ func TestWorseInOtherRunsIsUndecided(t *testing.T) {
 		if got.Regression != c.regression || got.Unclear != c.unclear || strings.Join(kinds, " ") != c.kinds {
 			t.Errorf("%s: regression %v, %d unclear, %q", name, got.Regression, got.Unclear, kinds)
 		}
-		text := write(t, func(b *bytes.Buffer) error { return report.WriteComparisonText(b, got, report.TextOptions{Width: 200}) })
+		text := write(t, func(b *bytes.Buffer) error { return report.WriteComparisonText(b, got, terminal.Options{Width: 200}) })
 		if !strings.Contains(text, c.want) {
 			t.Errorf("%s: no %q in\n%s", name, c.want, text)
 		}
@@ -395,8 +396,8 @@ func TestComparisonGolden(t *testing.T) {
 	slow.Scenario, slow.Variants[0].WallMS = "gc-pause", 9000
 	slow.Versions["redis"] = "8.0.0"
 	c := report.Compare([]*report.Result{reporttest.GCPause()}, []*report.Result{slow})
-	sameAs(t, "compare.txt", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonText(b, c, report.TextOptions{}) })))
-	sameAs(t, "compare.json", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonJSON(b, c) })))
-	sameAs(t, "compare.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonHTML(b, c) })))
-	sameAs(t, "index.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteIndex(b, entries()[:4]) })))
+	reporttest.SameAs(t, "compare.txt", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonText(b, c, terminal.Options{}) })))
+	reporttest.SameAs(t, "compare.json", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonJSON(b, c) })))
+	reporttest.SameAs(t, "compare.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteComparisonHTML(b, c) })))
+	reporttest.SameAs(t, "index.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteIndex(b, entries()[:4]) })))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Comparison is what changed between two runs or suites.
@@ -36,7 +37,7 @@ func (c *Comparison) headline() string {
 	case c.Compared == 0:
 		return "Nothing could be compared"
 	case len(c.Changes) > c.oneSided():
-		return count(len(c.Changes)-c.oneSided(), "verdict") + " changed"
+		return words.GroupedCount(len(c.Changes)-c.oneSided(), "verdict") + " changed"
 	case len(c.Differences) > 0 || c.oneSided() > 0:
 		return "No verdict changed, but the runs differ"
 	}

@@ -6,22 +6,22 @@ import (
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
-// costRow is a figure of what a lock costs, as the HTML shows it.
-type costRow struct {
+// CostRow is a figure of what a lock costs, as the HTML shows it.
+type CostRow struct {
 	Figure, Value, Meaning string
 	// Known: it was measured. Otherwise Value says why not.
 	Known bool
 }
 
-// costRows are the figures of a variant; nil: nobody measured any.
-func costRows(v *Variant) []costRow {
-	c := v.Cost
+// CostRows are the figures of what a lock costs; nil: nobody measured any.
+func CostRows(c *checker.Cost) []CostRow {
 	if c == nil {
 		return nil
 	}
-	rows := []costRow{
+	rows := []CostRow{
 		{"commands for an acquire", spreadWords(c.Commands, "command"), "sent to the nodes from the request to the grant", c.Commands != nil},
 		{"round trips for an acquire", spreadWords(c.RoundTrips, "round trip"),
 			"commands one after the other: each left when the one before had been answered", c.RoundTrips != nil},
@@ -32,10 +32,10 @@ func costRows(v *Variant) []costRow {
 		{"commands while holding", rateWords(c.Holding), "that one client sends in a second while it holds the lock", c.Holding != nil},
 	}
 	if c.P50 != nil {
-		rows[2].Value = fmt.Sprintf("%s (%s)", shortDuration(*c.P50), count(c.Acquires, "acquire"))
+		rows[2].Value = fmt.Sprintf("%s (%s)", words.Duration(*c.P50), words.GroupedCount(c.Acquires, "acquire"))
 	}
 	if c.P99 != nil {
-		rows[3].Value = shortDuration(*c.P99)
+		rows[3].Value = words.Duration(*c.P99)
 	}
 	figures := []checker.Figure{checker.CommandsFigure, checker.RoundTripsFigure,
 		checker.P50Figure, checker.P99Figure, checker.WaitingFigure, checker.HoldingFigure}
@@ -53,20 +53,20 @@ func spreadWords(s *checker.Spread, noun string) string {
 	case s == nil:
 		return ""
 	case s.Min == s.Max:
-		return count(s.Median, noun)
+		return words.GroupedCount(s.Median, noun)
 	}
-	return fmt.Sprintf("%s (%s to %s)", count(s.Median, noun), grouped(s.Min), grouped(s.Max))
+	return fmt.Sprintf("%s (%s to %s)", words.GroupedCount(s.Median, noun), words.Grouped(s.Min), words.Grouped(s.Max))
 }
 
 func rateWords(r *checker.Rate) string {
 	if r == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s a second (%s in %s)", trimZeros(r.PerSecond(), 1), grouped(r.Commands), shortDuration(r.Time))
+	return fmt.Sprintf("%s a second (%s in %s)", words.Decimal(r.PerSecond(), 1), words.Grouped(r.Commands), words.Duration(r.Time))
 }
 
-// costWords are the figures that are known, in a line; or else the reasons why none is.
-func costWords(c *checker.Cost) string {
+// CostWords are the figures that are known, in a line; or else the reasons why none is.
+func CostWords(c *checker.Cost) string {
 	var parts []string
 	add := func(known bool, text func() string) {
 		if known {
@@ -75,13 +75,13 @@ func costWords(c *checker.Cost) string {
 	}
 	add(c.Commands != nil, func() string { return spreadWords(c.Commands, "command") })
 	add(c.RoundTrips != nil, func() string { return spreadWords(c.RoundTrips, "round trip") })
-	add(c.P50 != nil, func() string { return "p50 " + shortDuration(*c.P50) })
-	add(c.P99 != nil, func() string { return "p99 " + shortDuration(*c.P99) })
+	add(c.P50 != nil, func() string { return "p50 " + words.Duration(*c.P50) })
+	add(c.P99 != nil, func() string { return "p99 " + words.Duration(*c.P99) })
 	if len(parts) > 0 {
 		parts = []string{"an acquire: " + strings.Join(parts, ", ")}
 	}
-	add(c.Waiting != nil, func() string { return "waiting: " + trimZeros(c.Waiting.PerSecond(), 1) + " commands a second" })
-	add(c.Holding != nil, func() string { return "holding: " + trimZeros(c.Holding.PerSecond(), 1) + " commands a second" })
+	add(c.Waiting != nil, func() string { return "waiting: " + words.Decimal(c.Waiting.PerSecond(), 1) + " commands a second" })
+	add(c.Holding != nil, func() string { return "holding: " + words.Decimal(c.Holding.PerSecond(), 1) + " commands a second" })
 	if c.Commands == nil && c.Waiting == nil && c.Holding == nil { // commands are not known, or nothing happened
 		var why []string
 		for _, u := range c.Unmeasured {

@@ -11,7 +11,7 @@ import (
 
 func TestCostIsShown(t *testing.T) {
 	r := reporttest.Cost()
-	sameAs(t, "cost.txt", []byte(text(t, r, report.TextOptions{})))
+	reporttest.SameAs(t, "cost.txt", []byte(text(t, r)))
 	var b bytes.Buffer
 	if err := report.WriteHTML(&b, r); err != nil {
 		t.Fatal(err)
@@ -21,7 +21,7 @@ func TestCostIsShown(t *testing.T) {
 	if from < 0 || to < from {
 		t.Fatal("the page has no section about cost")
 	}
-	sameAs(t, "cost-section.html", []byte(page[from:to]))
+	reporttest.SameAs(t, "cost-section.html", []byte(page[from:to]))
 	b.Reset()
 	if err := report.WriteHTML(&b, reporttest.GCPause()); err != nil || strings.Contains(b.String(), `id="cost"`) {
 		t.Errorf("a run that measured nothing has the section (%v)", err)

@@ -9,20 +9,25 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/page"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // WriteComparisonText writes a comparison for a person at a terminal.
-func WriteComparisonText(w io.Writer, c Comparison, o TextOptions) error {
-	p := newPrinter(o)
-	tones := map[Kind]tone{Regressed: bad, Mended: good, Changed: doubt, Gone: faint, Added: faint}
+func WriteComparisonText(w io.Writer, c Comparison, o terminal.Options) error {
+	p := printer{terminal.New(o)}
+	tones := map[Kind]terminal.Tone{Regressed: terminal.Bad, Mended: terminal.Good, Changed: terminal.Doubt, Gone: terminal.Faint, Added: terminal.Faint}
 	for _, d := range c.Differences {
-		p.print(p.paint(doubt, pad("differs", 9)), "  ", p.paint(strong, plain(d.place())), "\n")
-		for _, line := range wrap(plain(d.words()), p.o.Width-11) {
-			p.print("           ", line, "\n")
+		p.Print(p.Paint(terminal.Doubt, terminal.Pad("differs", 9)), "  ", p.Paint(terminal.Strong, plain.Text(d.place())), "\n")
+		for _, line := range terminal.Wrap(plain.Text(d.words()), p.Width-11) {
+			p.Print("           ", line, "\n")
 		}
 	}
 	for _, ch := range c.Changes {
-		p.print(p.paint(tones[ch.Kind], pad(string(ch.Kind), 9)), "  ", p.paint(strong, plain(ch.place())), "\n")
+		p.Print(p.Paint(tones[ch.Kind], terminal.Pad(string(ch.Kind), 9)), "  ", p.Paint(terminal.Strong, plain.Text(ch.place())), "\n")
 		text := ch.Before.Words() + " -> " + ch.After.Words()
 		if o.Unicode {
 			text = ch.Before.Words() + " → " + ch.After.Words()
@@ -33,41 +38,40 @@ func WriteComparisonText(w io.Writer, c Comparison, o TextOptions) error {
 		if ch.Why != "" {
 			text += ": " + ch.Why
 		}
-		for _, line := range wrap(plain(text), p.o.Width-11) {
-			p.print("           ", line, "\n")
+		for _, line := range terminal.Wrap(plain.Text(text), p.Width-11) {
+			p.Print("           ", line, "\n")
 		}
 	}
 	for _, t := range c.Timings {
-		p.print(p.paint(faint, pad("time", 9)), "  ", plain(t.Scenario+" / "+t.Variant), "  ",
-			p.ascii(shortDuration(t.Before)), " to ", p.ascii(shortDuration(t.After)), "\n")
+		p.Print(p.Paint(terminal.Faint, terminal.Pad("time", 9)), "  ", plain.Text(t.Scenario+" / "+t.Variant), "  ",
+			p.ascii(words.Duration(t.Before)), " to ", p.ascii(words.Duration(t.After)), "\n")
 	}
-	word := p.paint(good, "NO REGRESSION")
+	word := p.Paint(terminal.Good, "NO REGRESSION")
 	switch {
 	case c.Regression:
-		word = p.paint(bad, "REGRESSION")
+		word = p.Paint(terminal.Bad, "REGRESSION")
 	case c.Compared == 0:
-		word = p.paint(doubt, "NOTHING TO COMPARE")
+		word = p.Paint(terminal.Doubt, "NOTHING TO COMPARE")
 	case c.Unclear > 0:
-		word = p.paint(doubt, "UNDECIDED")
+		word = p.Paint(terminal.Doubt, "UNDECIDED")
 	}
-	line := fmt.Sprintf(" %s changed, %d the same", count(len(c.Changes)-c.oneSided(), "verdict"), c.Same)
+	line := fmt.Sprintf(" %s changed, %d the same", words.GroupedCount(len(c.Changes)-c.oneSided(), "verdict"), c.Same)
 	if n := c.oneSided(); n > 0 {
 		line += fmt.Sprintf(", %d on one side only", n)
 	}
 	if n := len(c.Differences); n > 0 {
-		line += ", but the runs themselves differ: " + count(n, "difference")
+		line += ", but the runs themselves differ: " + words.GroupedCount(n, "difference")
 	}
 	if c.Unclear > 0 {
 		line += fmt.Sprintf("; %d worse, which may be for that reason", c.Unclear)
 	}
-	p.print(word, line, "\n")
-	_, err := w.Write(p.buf.Bytes())
-	return err
+	p.Print(word, line, "\n")
+	return p.WriteAll(w)
 }
 
 // ascii keeps the micro sign off terminals that do not have it.
 func (p *printer) ascii(s string) string {
-	if p.o.Unicode {
+	if p.Unicode {
 		return s
 	}
 	return strings.ReplaceAll(s, "µ", "u")
@@ -87,26 +91,26 @@ func WriteComparisonJSON(w io.Writer, c Comparison) error {
 	if err != nil {
 		return fmt.Errorf("failed to encode the comparison: %w", err)
 	}
-	_, err = w.Write(append(escapeHidden(data), '\n'))
+	_, err = w.Write(append(plain.JSON(data), '\n'))
 	return err
 }
 
 // WriteComparisonHTML writes a comparison as a page of its own.
 func WriteComparisonHTML(w io.Writer, c Comparison) error {
-	p := comparePage{Comparison: c, Badge: badge{"safe", "✓", "No regression"}, Headline: c.headline()}
+	p := comparePage{Comparison: c, Badge: page.Badge{Class: "safe", Icon: "✓", Word: "No regression"}, Headline: c.headline()}
 	switch {
 	case c.Regression:
-		p.Badge = badge{"unsafe", "✗", "Regression"}
+		p.Badge = page.Badge{Class: "unsafe", Icon: "✗", Word: "Regression"}
 	case c.Compared == 0:
-		p.Badge = badge{"undecided", "?", "Nothing to compare"}
+		p.Badge = page.Badge{Class: "undecided", Icon: "?", Word: "Nothing to compare"}
 	case c.Unclear > 0:
-		p.Badge = badge{"undecided", "?", "Undecided"}
+		p.Badge = page.Badge{Class: "undecided", Icon: "?", Word: "Undecided"}
 	case len(c.Differences) > 0:
-		p.Badge = badge{"undecided", "≠", "Different runs"}
+		p.Badge = page.Badge{Class: "undecided", Icon: "≠", Word: "Different runs"}
 	}
-	badges := map[Kind]badge{
-		Regressed: {"unsafe", "✗", "regressed"}, Mended: {"safe", "✓", "mended"}, Changed: {"undecided", "≠", "changed"},
-		Gone: {"undecided", "−", "gone"}, Added: {"undecided", "+", "added"},
+	badges := map[Kind]page.Badge{
+		Regressed: {Class: "unsafe", Icon: "✗", Word: "regressed"}, Mended: {Class: "safe", Icon: "✓", Word: "mended"}, Changed: {Class: "undecided", Icon: "≠", Word: "changed"},
+		Gone: {Class: "undecided", Icon: "−", Word: "gone"}, Added: {Class: "undecided", Icon: "+", Word: "added"},
 	}
 	for i := range c.Changes {
 		p.Rows = append(p.Rows, compareRow{c.Changes[i], badges[c.Changes[i].Kind]})
@@ -118,12 +122,12 @@ func WriteComparisonHTML(w io.Writer, c Comparison) error {
 			p.Versions = append(p.Versions, [3]string{n, c.Before.Versions[n], c.After.Versions[n]})
 		}
 	}
-	return render(w, "compare.tmpl", p)
+	return templates.Write(w, "compare.tmpl", p)
 }
 
 type comparePage struct {
 	Comparison
-	Badge    badge
+	Badge    page.Badge
 	Headline string
 	Rows     []compareRow
 	Versions [][3]string
@@ -131,5 +135,5 @@ type comparePage struct {
 
 type compareRow struct {
 	Change
-	Badge badge
+	Badge page.Badge
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 )
 
 // maxAnnotations is how many annotations GitHub shows of one step.
@@ -47,11 +49,11 @@ func WriteGitHub(w io.Writer, results []*Result, o GitHubOptions) error {
 func annotation(file string, r *Result, v *Variant, p *PropertyResult) string {
 	var properties []string
 	if file != "" {
-		properties = append(properties, "file="+commandProperty(plain(file)))
+		properties = append(properties, "file="+commandProperty(plain.Text(file)))
 	}
 	title := fmt.Sprintf("%s / %s: %s is %s", r.Scenario, v.Name, p.Name, besideExpectation(p))
-	properties = append(properties, "title="+commandProperty(plain(title)))
-	message := plain(p.Why)
+	properties = append(properties, "title="+commandProperty(plain.Text(title)))
+	message := plain.Text(p.Why)
 	if text := storyText(p, replayOf(r, v)); text != "" {
 		message += "\n" + strings.TrimRight(text, "\n")
 	}

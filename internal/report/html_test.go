@@ -32,7 +32,7 @@ func page(t testing.TB, r *report.Result) []byte {
 
 func TestHTMLGolden(t *testing.T) {
 	for _, name := range []string{"gc-pause", "clock-jump", "interrupted", "empty"} {
-		t.Run(name, func(t *testing.T) { sameAs(t, name+".html", page(t, reporttest.All()[name])) })
+		t.Run(name, func(t *testing.T) { reporttest.SameAs(t, name+".html", page(t, reporttest.All()[name])) })
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report/page"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // IndexEntry is a result on a suite's page.
@@ -29,13 +31,13 @@ func WriteIndex(w io.Writer, entries []IndexEntry, missing ...string) error {
 		results[i] = entries[i].Result
 	}
 	t := tallyOf(results)
-	p := indexPage{Badge: outcomeBadge(t.worst), Heading: count(t.scenarios, "scenario") + " on trial",
+	p := indexPage{Badge: outcomeBadge(t.worst), Heading: words.GroupedCount(t.scenarios, "scenario") + " on trial",
 		Lead: t.words() + ".", Missing: missing}
 	if len(missing) > 0 && t.worst <= undecided {
 		p.Badge = outcomeBadge(undecided)
 	}
 	if t.errors > 0 {
-		p.Lead += " " + count(t.errors, "error") + "."
+		p.Lead += " " + words.GroupedCount(t.errors, "error") + "."
 	}
 	if t.runs > t.scenarios {
 		p.Lead += " With 95 % intervals."
@@ -60,11 +62,11 @@ func WriteIndex(w io.Writer, entries []IndexEntry, missing ...string) error {
 	slices.SortStableFunc(p.Rows, func(a, b indexRow) int {
 		return cmp.Or(cmp.Compare(b.worst, a.worst), cmp.Compare(a.Scenario, b.Scenario), cmp.Compare(a.Variant, b.Variant))
 	})
-	return render(w, "index.tmpl", p)
+	return templates.Write(w, "index.tmpl", p)
 }
 
 type indexPage struct {
-	Badge   badge
+	Badge   page.Badge
 	Heading string
 	Lead    string
 	Missing []string
@@ -73,7 +75,7 @@ type indexPage struct {
 	Columns   []checker.Property
 	Rows      []indexRow
 	// Verdicts, Guarantees and Tags are what the rows can be filtered by, as by Columns.
-	Verdicts         []badge
+	Verdicts         []page.Badge
 	Guarantees, Tags []string
 }
 
@@ -84,7 +86,7 @@ type indexRow struct {
 	// Note sums up the runs where there were more than one, and Runs leads to each.
 	Note    string
 	Runs    []indexRun
-	Badge   badge
+	Badge   page.Badge
 	Trouble string
 	Cells   []indexCell
 	// Loud: it is not as expected.
@@ -102,7 +104,7 @@ type indexRun struct {
 // indexCell is a verdict; Badge has no word where the property was not judged.
 type indexCell struct {
 	Property checker.Property
-	Badge    badge
+	Badge    page.Badge
 	// Verdicts are all that came, in words.
 	Verdicts string
 	// Aside stands beside the verdict. Short is how often it came, in the lines of a narrow column.

@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 )
 
 // maxResult bounds a result.json that somebody else may have written.
@@ -18,23 +17,23 @@ const maxResult = 64 << 20
 
 // WriteJSON writes r as result.json and `sim run --json` have it.
 func WriteJSON(w io.Writer, r *Result) error {
-	return writeIndented(w, fmt.Sprintf("the result of %q", r.Scenario), complete(r))
+	return WriteIndented(w, fmt.Sprintf("the result of %q", r.Scenario), complete(r))
 }
 
-// writeIndented writes a document with nothing in it that a terminal may obey.
-func writeIndented(w io.Writer, what string, document any) error {
+// WriteIndented writes a document with nothing in it that a terminal may obey.
+func WriteIndented(w io.Writer, what string, document any) error {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(document); err != nil {
 		return fmt.Errorf("failed to encode %s: %w", what, err)
 	}
-	_, err := w.Write(escapeHidden(buf.Bytes()))
+	_, err := w.Write(plain.JSON(buf.Bytes()))
 	return err
 }
 
-// readBounded reads a document that somebody else may have written.
-func readBounded(rd io.Reader, what string, document any) error {
+// ReadBounded reads a document that somebody else may have written.
+func ReadBounded(rd io.Reader, what string, document any) error {
 	data, err := io.ReadAll(io.LimitReader(rd, maxResult+1))
 	if err != nil {
 		return fmt.Errorf("failed to read a %s: %w", what, err)
@@ -52,7 +51,7 @@ func readBounded(rd io.Reader, what string, document any) error {
 // in it.
 func ReadJSON(rd io.Reader) (*Result, error) {
 	var r Result
-	if err := readBounded(rd, "result", &r); err != nil {
+	if err := ReadBounded(rd, "result", &r); err != nil {
 		return nil, err
 	}
 	switch {
@@ -92,24 +91,4 @@ func complete(r *Result) *Result {
 		}
 	}
 	return &c
-}
-
-// escapeHidden writes as \uXXXX what encoding/json leaves as it is and a
-// terminal may obey. Such runes occur inside strings only, so the meaning
-// stays the same.
-func escapeHidden(doc []byte) []byte {
-	out := make([]byte, 0, len(doc))
-	for len(doc) > 0 {
-		r, size := utf8.DecodeRune(doc)
-		switch {
-		case r == '\n' || r == utf8.RuneError || !needsCare(r):
-			out = append(out, doc[:size]...)
-		default:
-			for _, half := range utf16.AppendRune(nil, r) {
-				out = fmt.Appendf(out, `\u%04x`, half)
-			}
-		}
-		doc = doc[size:]
-	}
-	return out
 }

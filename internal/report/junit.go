@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // JUnitOptions say what counts as a failure.
@@ -88,8 +90,8 @@ func WriteJUnit(w io.Writer, results []*Result, o JUnitOptions) error {
 	if len(o.Missing) > 0 {
 		s := junitSuite{junitTotals: junitTotals{Name: "shards", Time: junitTime(0)}}
 		for _, shard := range o.Missing {
-			s.Cases = append(s.Cases, junitCase{Name: "shard " + plain(shard), Class: "shards", Time: junitTime(0),
-				Failure: &junitDetail{Message: "the shard " + plain(shard) + " is missing", Type: "undecided"}})
+			s.Cases = append(s.Cases, junitCase{Name: "shard " + plain.Text(shard), Class: "shards", Time: junitTime(0),
+				Failure: &junitDetail{Message: "the shard " + plain.Text(shard) + " is missing", Type: "undecided"}})
 		}
 		s.count()
 		all.Tests += s.Tests
@@ -110,30 +112,30 @@ func WriteJUnit(w io.Writer, results []*Result, o JUnitOptions) error {
 }
 
 func junitSuitesOf(r *Result, o JUnitOptions) []junitSuite {
-	name := plain(r.Scenario)
+	name := plain.Text(r.Scenario)
 	var list []junitSuite
 	if r.Error != "" {
-		list = append(list, junitSuite{junitTotals: junitTotals{Name: name, Time: junitTime(0)}, Timestamp: plain(r.Started),
+		list = append(list, junitSuite{junitTotals: junitTotals{Name: name, Time: junitTime(0)}, Timestamp: plain.Text(r.Started),
 			Cases: []junitCase{junitFailedRun(name, r.Error)}})
 	}
 	for i := range r.Variants {
 		v := &r.Variants[i]
-		class := name + "." + plain(v.Name)
+		class := name + "." + plain.Text(v.Name)
 		wall := time.Duration(v.WallMS) * time.Millisecond
-		s := junitSuite{junitTotals: junitTotals{Name: name + "/" + plain(v.Name), Time: junitTime(wall)}, Timestamp: plain(r.Started),
-			Properties: []junitProperty{{"seed", fmt.Sprint(seedOf(r, v))}, {"world", plain(r.World)}, {"replay", plain(replayOf(r, v))}}}
+		s := junitSuite{junitTotals: junitTotals{Name: name + "/" + plain.Text(v.Name), Time: junitTime(wall)}, Timestamp: plain.Text(r.Started),
+			Properties: []junitProperty{{"seed", fmt.Sprint(seedOf(r, v))}, {"world", plain.Text(r.World)}, {"replay", plain.Text(replayOf(r, v))}}}
 		if tries := v.triesWords(); tries != "" {
-			s.Properties = append(s.Properties, junitProperty{"tries", plain(tries)})
+			s.Properties = append(s.Properties, junitProperty{"tries", plain.Text(tries)})
 		}
 		if v.TooSlow != "" {
-			s.Properties = append(s.Properties, junitProperty{"too slow", plain(v.TooSlow)})
+			s.Properties = append(s.Properties, junitProperty{"too slow", plain.Text(v.TooSlow)})
 		}
 		if l := v.Lock; l != nil {
-			s.Properties = append(s.Properties, junitProperty{"lock", plain(strings.Join(l.facts(), "; "))})
+			s.Properties = append(s.Properties, junitProperty{"lock", plain.Text(strings.Join(l.Facts(), "; "))})
 		}
 		if v.NotApplicable != "" {
 			s.Cases = append(s.Cases, junitCase{Name: "run", Class: class,
-				Time: junitTime(0), Skipped: &junitDetail{Message: "not applicable: " + plain(v.NotApplicable)}})
+				Time: junitTime(0), Skipped: &junitDetail{Message: "not applicable: " + plain.Text(v.NotApplicable)}})
 		}
 		if v.Error != "" && v.Error != r.Error {
 			s.Cases = append(s.Cases, junitFailedRun(class, v.Error))
@@ -153,13 +155,13 @@ func junitSuitesOf(r *Result, o JUnitOptions) []junitSuite {
 
 // junitFailedRun is the case of a run that could not be carried out.
 func junitFailedRun(class, why string) junitCase {
-	return junitCase{Name: "run", Class: class, Time: junitTime(0), Error: &junitDetail{Message: plain(why), Type: "environment"}}
+	return junitCase{Name: "run", Class: class, Time: junitTime(0), Error: &junitDetail{Message: plain.Text(why), Type: "environment"}}
 }
 
 // junitTooSlow is the case of a run that this machine was too slow for.
 func junitTooSlow(class, why string, o JUnitOptions) junitCase {
 	c := junitCase{Name: "run", Class: class, Time: junitTime(0)}
-	detail := &junitDetail{Message: "this machine was too slow: " + plain(why)}
+	detail := &junitDetail{Message: "this machine was too slow: " + plain.Text(why)}
 	if o.AllowUndecided {
 		c.Skipped = detail
 		return c
@@ -171,12 +173,12 @@ func junitTooSlow(class, why string, o JUnitOptions) junitCase {
 
 func junitCaseOf(replay string, p *PropertyResult, o JUnitOptions) junitCase {
 	// The variant was run once for all properties: the suite has the time.
-	c := junitCase{Name: plain(string(p.Name)), Time: junitTime(0)}
+	c := junitCase{Name: plain.Text(string(p.Name)), Time: junitTime(0)}
 	beside := besideExpectation(p)
 	if p.Expected == 0 && !p.ByDesign { // nobody sees it beside others that have an expectation
 		beside += ", " + expectationWords(p)
 	}
-	said := plain(beside + ": " + p.Why)
+	said := plain.Text(beside + ": " + p.Why)
 	detail := &junitDetail{Message: said, Text: storyText(p, replay)}
 	if t := p.Tried; t != nil {
 		c.Tried = &junitTried{[]junitProperty{{"tries", fmt.Sprint(t.Made)},
@@ -203,14 +205,14 @@ func storyText(p *PropertyResult, replay string) string {
 	text := ""
 	if c := p.Counterexample; c != nil {
 		for _, s := range c.Story[:min(len(c.Story), maxSentences)] {
-			text += fmt.Sprintf("%s  %s\n", seconds(s.At), plain(s.Text))
+			text += fmt.Sprintf("%s  %s\n", words.Seconds(s.At), plain.Text(s.Text))
 		}
 		if c.Assumption != "" {
-			text += "The assumption that failed: " + plain(c.Assumption) + "\n"
+			text += "The assumption that failed: " + plain.Text(c.Assumption) + "\n"
 		}
 	}
 	if replay != "" {
-		text += "replay: " + plain(replay) + "\n"
+		text += "replay: " + plain.Text(replay) + "\n"
 	}
 	return text
 }

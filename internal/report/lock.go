@@ -5,6 +5,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // sharedLock is the lock program that all variants have; nil: they have none, or not the
@@ -38,7 +41,7 @@ func lockOf(results []*Result) []string {
 	if shared == nil {
 		return nil
 	}
-	return shared.facts()
+	return shared.Facts()
 }
 
 // same: the program says the same of itself.
@@ -48,8 +51,8 @@ func (l *Lock) same(other *Lock) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// facts say of a lock program what a reader of its verdicts must know.
-func (l *Lock) facts() []string {
+// Facts say of a lock program what a reader of its verdicts must know.
+func (l *Lock) Facts() []string {
 	list := []string{strings.TrimSpace(l.Name + " " + l.Version)}
 	if l.Homepage != "" {
 		list[0] += " (" + l.Homepage + ")"
@@ -90,11 +93,11 @@ func (v *variantView) quotes() []quote {
 	for _, p := range v.Printed {
 		q := quote{logLink: logLink{path.Base(p.Log), "./" + p.Log}, Words: "all that it printed"}
 		if p.Cut {
-			q.Words = "the last " + count(len(p.Lines), "line")
+			q.Words = "the last " + words.GroupedCount(len(p.Lines), "line")
 		}
 		lines := make([]string, len(p.Lines))
 		for i, line := range p.Lines {
-			lines[i] = clip(line, maxValueRunes)
+			lines[i] = plain.Clip(line, maxValueRunes)
 		}
 		q.Text = strings.Join(lines, "\n")
 		list = append(list, q)

@@ -10,12 +10,13 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
+	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
 )
 
 func TestProgramGolden(t *testing.T) {
-	sameAs(t, "program.txt", []byte(text(t, reporttest.Program(), report.TextOptions{})))
-	sameAs(t, "program.junit.xml", []byte(junit(t, []*report.Result{reporttest.Program()}, report.JUnitOptions{})))
-	sameAs(t, "program.md", []byte(write(t, func(b *bytes.Buffer) error {
+	reporttest.SameAs(t, "program.txt", []byte(text(t, reporttest.Program())))
+	reporttest.SameAs(t, "program.junit.xml", []byte(junit(t, []*report.Result{reporttest.Program()}, report.JUnitOptions{})))
+	reporttest.SameAs(t, "program.md", []byte(write(t, func(b *bytes.Buffer) error {
 		return report.WriteMarkdown(b, []*report.Result{reporttest.Program()})
 	})))
 }
@@ -46,7 +47,7 @@ func TestNotApplicableCountsForNothing(t *testing.T) {
 			"DONE 2 scenarios, 4 variants, 0 unexpected, 0 undecided, 2 not applicable in 1.0 s\n"},
 	} {
 		got := write(t, func(b *bytes.Buffer) error {
-			return report.WriteSummaryLine(b, c.results, 0, time.Second, report.TextOptions{})
+			return report.WriteSummaryLine(b, c.results, 0, time.Second, terminal.Options{})
 		})
 		if got != c.want {
 			t.Errorf("got %swant %s", got, c.want)
@@ -95,7 +96,7 @@ func TestEachVariantNamesItsProgram(t *testing.T) {
 	other := *r.Variants[0].Lock
 	other.Version = "2.0"
 	r.Variants[1].Lock, r.Variants[1].NotApplicable = &other, ""
-	got := text(t, r, report.TextOptions{})
+	got := text(t, r)
 	if !strings.Contains(got, "\n  unfenced\n    lock: my-lock 1.2 ") || !strings.Contains(got, "\n  fenced\n    lock: my-lock 2.0 ") {
 		t.Error(got)
 	}

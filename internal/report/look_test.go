@@ -1,12 +1,14 @@
 package report_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
 )
@@ -20,7 +22,7 @@ func TestPagesToLookAt(t *testing.T) {
 	}
 	b := tab.New(t)
 	for name, c := range reporttest.Cards() {
-		html := cardPage(t, c)
+		html := []byte(write(t, func(w *bytes.Buffer) error { return card.WriteHTML(w, c) }))
 		keep(t, filepath.Join(dir, name+".html"), html)
 		look(b, dir, name, html)
 	}

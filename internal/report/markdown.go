@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/page"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
-// maxSummary bounds a Markdown summary: GitHub refuses one above 1 MiB.
-const maxSummary = 1<<20 - 1<<12
+// MaxSummary bounds a Markdown summary: GitHub refuses one above 1 MiB.
+const MaxSummary = 1<<20 - 1<<12
 
 // WriteMarkdown writes the results as a table, for a job summary or a comment:
 // first what went wrong, with its story, then all verdicts. Missing are the shards that merged results lack.
@@ -20,12 +24,12 @@ func WriteMarkdown(w io.Writer, results []*Result, missing ...string) error {
 	if len(missing) > 0 && t.worst <= undecided {
 		t.worst = undecided
 	}
-	fmt.Fprintf(&b, "## %s redlock-sim: %s, %s\n\n", icon[t.worst], count(t.scenarios, "scenario"), t.words())
+	fmt.Fprintf(&b, "## %s redlock-sim: %s, %s\n\n", icon[t.worst], words.GroupedCount(t.scenarios, "scenario"), t.words())
 	if len(missing) > 0 {
-		fmt.Fprintf(&b, "**%s.**\n\n", markdown(missingShards(missing)))
+		fmt.Fprintf(&b, "**%s.**\n\n", plain.Markdown(page.MissingShards(missing)))
 	}
 	if slow := t.tooSlow(); slow != "" {
-		fmt.Fprintf(&b, "**%s.**\n\n", markdown(clip(slow, 500)))
+		fmt.Fprintf(&b, "**%s.**\n\n", plain.Markdown(plain.Clip(slow, 500)))
 	}
 	told := make(Told)
 	for _, r := range results {
@@ -34,12 +38,12 @@ func WriteMarkdown(w io.Writer, results []*Result, missing ...string) error {
 		}
 	}
 	if facts := lockOf(results); facts != nil {
-		fmt.Fprintf(&b, "Lock: %s\n\n", markdown(clip(strings.Join(facts, "; "), 500)))
+		fmt.Fprintf(&b, "Lock: %s\n\n", plain.Markdown(plain.Clip(strings.Join(facts, "; "), 500)))
 	}
 	b.WriteString("| scenario | variant | property | verdict | |\n|---|---|---|---|---|\n")
 	left := 0
 	row := func(cells ...string) {
-		if b.Len() > maxSummary-4096 {
+		if b.Len() > MaxSummary-4096 {
 			left++
 			return
 		}
@@ -49,7 +53,7 @@ func WriteMarkdown(w io.Writer, results []*Result, missing ...string) error {
 		markdownRows(g, row)
 	}
 	if left > 0 {
-		fmt.Fprintf(&b, "\n%s not shown.\n", count(left, "verdict"))
+		fmt.Fprintf(&b, "\n%s not shown.\n", words.GroupedCount(left, "verdict"))
 	}
 	_, err := w.Write(b.Bytes())
 	return err
@@ -57,26 +61,26 @@ func WriteMarkdown(w io.Writer, results []*Result, missing ...string) error {
 
 // markdownRows are the rows of a scenario in the table.
 func markdownRows(g *repeated, row func(...string)) {
-	name := markdown(g.runs[0].Scenario)
+	name := plain.Markdown(g.runs[0].Scenario)
 	several := len(g.runs) > 1
 	if several {
-		row(name, "", "", markdown(g.words()+"; "+brackets), "")
+		row(name, "", "", plain.Markdown(g.words()+"; "+brackets), "")
 	}
 	for i := range g.runs[0].Variants {
 		v := &g.runs[0].Variants[i]
 		if v.NotApplicable != "" {
-			row(name, markdown(v.Name), "", "➖ not applicable", markdown(clip(plain(v.NotApplicable), 200)))
+			row(name, plain.Markdown(v.Name), "", "➖ not applicable", plain.Markdown(plain.Clip(plain.Text(v.NotApplicable), 200)))
 		}
 		for j := range v.Properties {
 			if p := &v.Properties[j]; !several {
-				row(name, markdown(v.Name), markdown(string(p.Name)), markdownVerdict(p), markdown(clip(plain(p.Why), 200)))
+				row(name, plain.Markdown(v.Name), plain.Markdown(string(p.Name)), markdownVerdict(p), plain.Markdown(plain.Clip(plain.Text(p.Why), 200)))
 			}
 		}
 	}
 	for i := range g.rows {
 		if of := &g.rows[i]; several {
-			row(name, markdown(of.variant), markdown(string(of.property)),
-				of.icon()+markdown(strings.Trim(of.often()+"; "+of.beside(), "; ")), markdown(clip(plain(of.why), 200)))
+			row(name, plain.Markdown(of.variant), plain.Markdown(string(of.property)),
+				of.icon()+plain.Markdown(strings.Trim(of.often()+"; "+of.beside(), "; ")), plain.Markdown(plain.Clip(plain.Text(of.why), 200)))
 		}
 	}
 }
@@ -94,31 +98,31 @@ func (row *repeatedRow) icon() string {
 
 func markdownTroubles(b *bytes.Buffer, r *Result) {
 	if r.Error != "" {
-		fmt.Fprintf(b, "**%s could not be run:** %s\n\n", markdown(r.Scenario), markdown(clip(plain(r.Error), 500)))
+		fmt.Fprintf(b, "**%s could not be run:** %s\n\n", plain.Markdown(r.Scenario), plain.Markdown(plain.Clip(plain.Text(r.Error), 500)))
 	}
 	for i := range r.Variants {
 		v := &r.Variants[i]
 		if v.Error != "" && v.Error != r.Error {
-			fmt.Fprintf(b, "**%s / %s could not be run:** %s\n\n", markdown(r.Scenario), markdown(v.Name), markdown(clip(plain(v.Error), 500)))
+			fmt.Fprintf(b, "**%s / %s could not be run:** %s\n\n", plain.Markdown(r.Scenario), plain.Markdown(v.Name), plain.Markdown(plain.Clip(plain.Text(v.Error), 500)))
 		}
 		if v.TooSlow != "" {
 			fmt.Fprintf(b, "**%s / %s is undecided:** this machine was too slow: %s\n\n",
-				markdown(r.Scenario), markdown(v.Name), markdown(clip(plain(v.TooSlow), 500)))
+				plain.Markdown(r.Scenario), plain.Markdown(v.Name), plain.Markdown(plain.Clip(plain.Text(v.TooSlow), 500)))
 		}
 		for _, p := range v.Properties {
-			if p.Met || b.Len() > maxSummary/2 {
+			if p.Met || b.Len() > MaxSummary/2 {
 				continue
 			}
-			fmt.Fprintf(b, "**%s / %s: %s is %s.** %s\n\n", markdown(r.Scenario), markdown(v.Name), markdown(string(p.Name)),
-				markdown(besideExpectation(&p)), markdown(clip(plain(p.Why), 300)))
+			fmt.Fprintf(b, "**%s / %s: %s is %s.** %s\n\n", plain.Markdown(r.Scenario), plain.Markdown(v.Name), plain.Markdown(string(p.Name)),
+				plain.Markdown(besideExpectation(&p)), plain.Markdown(plain.Clip(plain.Text(p.Why), 300)))
 			if c := p.Counterexample; c != nil {
 				for _, s := range c.Story[:min(len(c.Story), maxSentences)] {
-					fmt.Fprintf(b, "1. %s: %s\n", seconds(s.At), markdown(clip(plain(s.Text), 300)))
+					fmt.Fprintf(b, "1. %s: %s\n", words.Seconds(s.At), plain.Markdown(plain.Clip(plain.Text(s.Text), 300)))
 				}
 				b.WriteByte('\n')
 			}
 			if replay := replayOf(r, v); replay != "" {
-				fmt.Fprintf(b, "Replay: %s\n\n", markdownCode(clip(plain(replay), 500)))
+				fmt.Fprintf(b, "Replay: %s\n\n", plain.MarkdownCode(plain.Clip(plain.Text(replay), 500)))
 			}
 		}
 	}
@@ -140,40 +144,4 @@ func markdownVerdict(p *PropertyResult) string {
 		text += ", " + tried
 	}
 	return text
-}
-
-// markdown makes text of unknown origin stand for itself: a name must not be a
-// link, an image, a mention, HTML or the end of a table's cell.
-func markdown(s string) string {
-	var b strings.Builder
-	for _, r := range plain(s) {
-		switch {
-		case r == '<':
-			b.WriteString("&lt;")
-		case r == '>':
-			b.WriteString("&gt;")
-		case r == '&':
-			b.WriteString("&amp;")
-		case r == '@':
-			b.WriteString("@<!-- -->")
-		case strings.ContainsRune("\\`*_{}[]()#+!|~:", r):
-			fmt.Fprintf(&b, "&#%d;", r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// Markdown is markdown for other packages, and MarkdownCode markdownCode, of one line.
-func Markdown(s string) string     { return markdown(s) }
-func MarkdownCode(s string) string { return markdownCode(plain(s)) }
-
-// markdownCode writes text as code, with a fence longer than any in it.
-func markdownCode(s string) string {
-	fence := "`"
-	for strings.Contains(s, fence) {
-		fence += "`"
-	}
-	return fence + " " + s + " " + fence
 }

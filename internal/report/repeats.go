@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -97,7 +99,7 @@ const brackets = "in brackets the 95 % intervals"
 // words say which runs there were: "20 runs with the seeds 5 to 24, 18 as expected".
 func (g *repeated) words() string {
 	text := fmt.Sprintf("%s with the seeds %d to %d, %d as expected",
-		count(len(g.runs), "run"), g.runs[0].Seed, g.runs[len(g.runs)-1].Seed, g.asExpected())
+		words.GroupedCount(len(g.runs), "run"), g.runs[0].Seed, g.runs[len(g.runs)-1].Seed, g.asExpected())
 	several := 0
 	for _, r := range g.runs {
 		if slices.ContainsFunc(r.Variants, func(v Variant) bool { return len(v.Tries) > 1 }) {
@@ -176,8 +178,8 @@ func (row *repeatedRow) beside() string {
 
 // WriteRepeats sums up the scenarios that were run more than once, for a person at a
 // terminal: those with a run that was not as expected first.
-func WriteRepeats(w io.Writer, results []*Result, o TextOptions) error {
-	p := newPrinter(o)
+func WriteRepeats(w io.Writer, results []*Result, o terminal.Options) error {
+	p := printer{terminal.New(o)}
 	list := slices.DeleteFunc(repeatsOf(results), func(g *repeated) bool { return len(g.runs) < 2 })
 	slices.SortStableFunc(list, func(a, b *repeated) int {
 		return cmp.Compare(a.asExpected()-len(a.runs), b.asExpected()-len(b.runs))
@@ -185,39 +187,38 @@ func WriteRepeats(w io.Writer, results []*Result, o TextOptions) error {
 	for _, g := range list {
 		p.repeats(g)
 	}
-	_, err := w.Write(p.buf.Bytes())
-	return err
+	return p.WriteAll(w)
 }
 
 func (p *printer) repeats(g *repeated) {
-	p.print(p.paint(strong, plain(g.runs[0].Scenario)), "   ", p.paint(faint, plain(g.words()+"; "+brackets)), "\n")
+	p.Print(p.Paint(terminal.Strong, plain.Text(g.runs[0].Scenario)), "   ", p.Paint(terminal.Faint, plain.Text(g.words()+"; "+brackets)), "\n")
 	variant, beside := 0, 0
 	for i := range g.rows {
-		variant = max(variant, utf8.RuneCountInString(plain(g.rows[i].variant)))
+		variant = max(variant, utf8.RuneCountInString(plain.Text(g.rows[i].variant)))
 	}
 	for i := range g.rows {
 		if len(g.rows[i].off) == 0 {
 			beside = max(beside, len(g.rows[i].beside()))
 		}
 	}
-	room := max(p.o.Width-2-2-variant-2-nameColumn-2-2-beside, minWhyColumn)
+	room := max(p.Width-2-2-variant-2-nameColumn-2-2-beside, minWhyColumn)
 	for i := range g.rows {
 		row := &g.rows[i]
-		mark, t := "~", doubt
+		mark, t := "~", terminal.Doubt
 		if came := row.verdicts(); len(came) == 1 {
 			pr := PropertyResult{Verdict: came[0].verdict, Expected: row.expected, Met: len(row.off) == 0}
 			mark, t = p.mark(pr.Verdict), verdictTone(&pr)
 		}
-		beside := p.paint(faint, row.beside())
+		beside := p.Paint(terminal.Faint, row.beside())
 		text := row.often()
 		if len(row.off) > 0 {
-			t, beside, text = bad, "", text+"; "+row.beside()
+			t, beside, text = terminal.Bad, "", text+"; "+row.beside()
 		}
-		lines := wrap(plain(text), room)
-		p.print("  ", p.paint(t, mark), " ", pad(plain(row.variant), variant), "  ", pad(plain(string(row.property)), nameColumn), "  ",
-			strings.TrimRight(pad(lines[0], room)+"  "+beside, " "), "\n")
+		lines := terminal.Wrap(plain.Text(text), room)
+		p.Print("  ", p.Paint(t, mark), " ", terminal.Pad(plain.Text(row.variant), variant), "  ", terminal.Pad(plain.Text(string(row.property)), nameColumn), "  ",
+			strings.TrimRight(terminal.Pad(lines[0], room)+"  "+beside, " "), "\n")
 		for _, line := range lines[1:] {
-			p.print(strings.Repeat(" ", 4+variant+2+nameColumn+2), line, "\n")
+			p.Print(strings.Repeat(" ", 4+variant+2+nameColumn+2), line, "\n")
 		}
 	}
 }

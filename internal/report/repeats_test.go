@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
+	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
 )
 
 // repeats are 20 runs of a scenario, of which two did not show what is expected, and one
@@ -51,20 +52,20 @@ func TestRepeatsGolden(t *testing.T) {
 	for _, e := range entries {
 		results = append(results, e.Result)
 	}
-	sameAs(t, "repeats.txt", []byte(write(t, func(b *bytes.Buffer) error {
-		if err := report.WriteRepeats(b, results, report.TextOptions{}); err != nil {
+	reporttest.SameAs(t, "repeats.txt", []byte(write(t, func(b *bytes.Buffer) error {
+		if err := report.WriteRepeats(b, results, terminal.Options{}); err != nil {
 			return err
 		}
-		return report.WriteSummaryLine(b, results, 0, 2*time.Second, report.TextOptions{})
+		return report.WriteSummaryLine(b, results, 0, 2*time.Second, terminal.Options{})
 	})))
-	sameAs(t, "repeats.md", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteMarkdown(b, results) })))
-	sameAs(t, "repeats.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteIndex(b, entries) })))
+	reporttest.SameAs(t, "repeats.md", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteMarkdown(b, results) })))
+	reporttest.SameAs(t, "repeats.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteIndex(b, entries) })))
 }
 
 // A scenario that was run once is not summed up.
 func TestOneRunIsNoRepeat(t *testing.T) {
 	got := write(t, func(b *bytes.Buffer) error {
-		return report.WriteRepeats(b, []*report.Result{reporttest.GCPause(), other(reporttest.GCPause())}, report.TextOptions{})
+		return report.WriteRepeats(b, []*report.Result{reporttest.GCPause(), other(reporttest.GCPause())}, terminal.Options{})
 	})
 	if got != "" {
 		t.Error(got)

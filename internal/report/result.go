@@ -10,6 +10,8 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/report/picture"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // ResultVersion is the version of the shape that Result has as JSON
@@ -147,7 +149,7 @@ func (p *Pace) Words() string {
 		first, _, _ := strings.Cut(p.BrokeOff, "\n")
 		return first
 	}
-	return fmt.Sprintf("a timer fired %s late, at most %s are allowed", shortDuration(p.Late), shortDuration(p.Allowed))
+	return fmt.Sprintf("a timer fired %s late, at most %s are allowed", words.Duration(p.Late), words.Duration(p.Allowed))
 }
 
 // Printed is the end of a log; Cut: there is more before it.
@@ -163,6 +165,19 @@ func (v *Variant) Property(name checker.Property) *PropertyResult {
 		return &v.Properties[i]
 	}
 	return nil
+}
+
+// Subject is what a picture of the run is drawn of.
+func (v *Variant) Subject() *picture.Subject {
+	s := &picture.Subject{Name: v.Name, History: v.History}
+	for i := range v.Properties {
+		s.Findings = append(s.Findings, v.Properties[i].Finding())
+	}
+	if about := pictured(v); about != nil {
+		f := about.Finding()
+		s.About = &f
+	}
+	return s
 }
 
 // BrokeOff reports that the run broke off because the machine was too slow.
@@ -249,6 +264,12 @@ func Judged(f checker.Finding, expected checker.Verdict) PropertyResult {
 		Name: f.Property, Verdict: f.Verdict, Expected: expected, Met: expected == 0 || expected == f.Verdict,
 		Why: f.Why, Events: f.Events, Effort: f.Effort, Method: f.Method, Counterexample: f.Counterexample,
 	}
+}
+
+// Finding is the verdict without the expectation, for a picture.
+func (p *PropertyResult) Finding() checker.Finding {
+	return checker.Finding{Property: p.Name, Verdict: p.Verdict,
+		Why: p.Why, Events: p.Events, Effort: p.Effort, Method: p.Method, Counterexample: p.Counterexample}
 }
 
 // FaultResult is a fault of the scenario: planned against measured.

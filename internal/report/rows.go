@@ -10,6 +10,9 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/report/picture"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Bounds of what is told in tables: a page is read, a history file is searched.
@@ -135,17 +138,17 @@ func (v *variantView) rows(told map[int]bool, share int) {
 	if last >= 0 {
 		v.gap(last+1, len(events))
 	}
-	v.RowNote = fmt.Sprintf("All %s.", count(len(events), "event"))
+	v.RowNote = fmt.Sprintf("All %s.", words.GroupedCount(len(events), "event"))
 	if len(chosen) < len(events) {
 		v.RowNote = fmt.Sprintf("%s of %s: those that this page refers to, and those around them. %s",
-			grouped(len(chosen)), count(len(events), "event"), v.whole)
+			words.Grouped(len(chosen)), words.GroupedCount(len(events), "event"), v.whole)
 	}
 }
 
 // gap stands for the events from to before to.
 func (v *variantView) gap(from, to int) {
 	if to > from {
-		v.Rows = append(v.Rows, row{Gap: true, From: from, To: to, Missing: count(to-from, "event") + " not shown"})
+		v.Rows = append(v.Rows, row{Gap: true, From: from, To: to, Missing: words.GroupedCount(to-from, "event") + " not shown"})
 	}
 }
 
@@ -157,14 +160,14 @@ func (v *variantView) rest(room int) {
 		return
 	}
 	total := len(v.History.Events)
-	core, _ := slices.BinarySearchFunc(v.History.Events, coreOf(v.Variant), func(e history.Event, t time.Duration) int {
+	core, _ := slices.BinarySearchFunc(v.History.Events, v.subject.Core(), func(e history.Event, t time.Duration) int {
 		return cmp.Compare(e.Time, t)
 	})
 	for n := min(total, maxPacked); n > 0; n = min(n*4/5, n*room/len(v.Rest)) {
 		first := max(0, min(core-n/2, total-n))
-		if v.Rest = packed(showHidden(v.columns(first, first+n))); len(v.Rest) <= room {
+		if v.Rest = picture.Packed(plain.HTML(v.columns(first, first+n))); len(v.Rest) <= room {
 			if n < total {
-				v.RowNote += fmt.Sprintf(" The filter looks at %s around the violation.", count(n, "event"))
+				v.RowNote += fmt.Sprintf(" The filter looks at %s around the violation.", words.GroupedCount(n, "event"))
 			}
 			return
 		}
@@ -203,8 +206,8 @@ func (v *variantView) row(i int, told bool) row {
 		at = ""
 	}
 	return row{ID: fmt.Sprintf("%s-e%d", v.ID, i), Index: i, Nanoseconds: int64(e.Time), At: at, Process: e.Process,
-		Type: e.Type.String(), F: string(e.F), Value: clip(valueWords(&e.Value), maxValueRunes),
-		Error: clip(e.Error.String(), maxValueRunes), Told: told}
+		Type: e.Type.String(), F: string(e.F), Value: plain.Clip(valueWords(&e.Value), maxValueRunes),
+		Error: plain.Clip(e.Error.String(), maxValueRunes), Told: told}
 }
 
 // link is where an event is shown; "" where it is not.
@@ -233,7 +236,7 @@ func (v *variantView) when(t time.Duration) string {
 	if v.untimed || t < 0 {
 		return ""
 	}
-	return seconds(t)
+	return words.Seconds(t)
 }
 
 // causeOf says what broke a property, as far as its story tells.
@@ -291,12 +294,12 @@ func (v *variantView) example(p *PropertyResult) exampleView {
 		verb = "is"
 	}
 	t.Shrunk = fmt.Sprintf("%s of %s %s enough to show it",
-		grouped(len(c.Operations)), count(max(c.From, len(c.Operations)), "operation"), verb)
+		words.Grouped(len(c.Operations)), words.GroupedCount(max(c.From, len(c.Operations)), "operation"), verb)
 	if n := len(c.Operations) - len(t.Operations); n > 0 {
-		t.Shrunk += fmt.Sprintf("; %s more not shown", grouped(n))
+		t.Shrunk += fmt.Sprintf("; %s more not shown", words.Grouped(n))
 	}
 	if v.History != nil && c.Impossible >= 0 && c.Impossible < len(v.History.Events) {
-		t.Impossible, t.Link = seconds(v.History.Events[c.Impossible].Time), v.link(c.Impossible)
+		t.Impossible, t.Link = words.Seconds(v.History.Events[c.Impossible].Time), v.link(c.Impossible)
 	}
 	return t
 }
@@ -316,12 +319,12 @@ func valueWords(v *history.Value) string {
 	}
 	length := func(name string, i history.Int) {
 		if i.IsSet() {
-			parts = append(parts, name+" "+shortDuration(time.Duration(i.V())))
+			parts = append(parts, name+" "+words.Duration(time.Duration(i.V())))
 		}
 	}
 	when := func(name string, i history.Int) {
 		if i.IsSet() {
-			parts = append(parts, name+" "+seconds(time.Duration(i.V())))
+			parts = append(parts, name+" "+words.Seconds(time.Duration(i.V())))
 		}
 	}
 	text("", v.Point())
@@ -356,7 +359,7 @@ func valueWords(v *history.Value) string {
 	text("", v.Detail())
 	if c := v.Command(); c != nil {
 		text("", c.Name+" to "+c.Node)
-		parts = append(parts, fmt.Sprint("connection ", c.Connection), "left "+seconds(time.Duration(c.Left)))
+		parts = append(parts, fmt.Sprint("connection ", c.Connection), "left "+words.Seconds(time.Duration(c.Left)))
 		when("answered", c.Answered)
 	}
 	if u := v.Unread(); u != nil {

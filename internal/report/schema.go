@@ -14,22 +14,25 @@ import (
 // in words what a field of a type means. A later program may add fields, so others than
 // these are allowed.
 func Schema(describe func(typ, field string) string) *jsonschema.Schema {
-	root := schemaOf(&Result{}, "Result", describe)
+	root := SchemaOf(&Result{}, "Result", describe, jsonschema.Reflector{})
 	root.Title = "redlock-sim result"
 	root.Properties.Value("version").Const = ResultVersion
 	return root
 }
 
-// CardSchema is that of card.json.
-func CardSchema(describe func(typ, field string) string) *jsonschema.Schema {
-	root := schemaOf(&Card{}, "Card", describe)
-	root.Title = "redlock-sim report card"
-	root.Properties.Value("card_version").Const = CardVersion
-	return root
-}
-
-func schemaOf(value any, name string, describe func(typ, field string) string) *jsonschema.Schema {
-	r := jsonschema.Reflector{Anonymous: true, ExpandedStruct: true, AllowAdditionalProperties: true, Mapper: wordSchema}
+// SchemaOf is the schema of a value whose type is called name. The reflector's Mapper and Namer count for its types.
+func SchemaOf(value any, name string, describe func(typ, field string) string, r jsonschema.Reflector) *jsonschema.Schema {
+	own := r.Mapper
+	r.Anonymous, r.ExpandedStruct, r.AllowAdditionalProperties = true, true, true
+	r.Mapper = func(t reflect.Type) *jsonschema.Schema {
+		if t == reflect.TypeFor[checker.Verdict]() {
+			return verdictSchema()
+		}
+		if own == nil {
+			return nil
+		}
+		return own(t)
+	}
 	root := r.Reflect(value)
 	fields(root, name, describe)
 	for typ, s := range root.Definitions {
@@ -38,20 +41,10 @@ func schemaOf(value any, name string, describe func(typ, field string) string) *
 	return root
 }
 
-// wordSchema is the schema of a type that is one of a few words.
-func wordSchema(t reflect.Type) *jsonschema.Schema {
+func verdictSchema() *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "string"}
-	switch t {
-	case reflect.TypeFor[checker.Verdict]():
-		for v := checker.Holds; v <= checker.Unknown; v++ {
-			s.Enum = append(s.Enum, v.String())
-		}
-	case reflect.TypeFor[CellState]():
-		for _, state := range CellStates() {
-			s.Enum = append(s.Enum, string(state))
-		}
-	default:
-		return nil
+	for v := checker.Holds; v <= checker.Unknown; v++ {
+		s.Enum = append(s.Enum, v.String())
 	}
 	return s
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 )
 
 // Difference is what sets the two sides of a comparison themselves apart.
@@ -55,7 +57,7 @@ func sidesOf(results []*Result) map[[2]string]side {
 		add(r.Scenario, "", "world", r.World)
 		add(r.Scenario, "", "nodes", r.Nodes)
 		add(r.Scenario, "", "settings", strings.Join(r.Facts, ", "))
-		add(r.Scenario, "", "scenario file", clip(r.ScenarioDigest, 13))
+		add(r.Scenario, "", "scenario file", plain.Clip(r.ScenarioDigest, 13))
 		for i := range r.Variants {
 			add(r.Scenario, r.Variants[i].Name, "settings", strings.Join(r.Variants[i].Settings, ", "))
 		}
@@ -94,7 +96,7 @@ func alternatives(values []string) string {
 	}
 	short := slices.Clone(values)
 	for i := range short {
-		short[i] = clip(short[i], 200)
+		short[i] = plain.Clip(short[i], 200)
 	}
 	return strings.Join(short, " or ")
 }

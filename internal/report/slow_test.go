@@ -10,7 +10,9 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app/verdict"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
+	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
 )
 
 // A run that broke off because the machine was too slow is undecided, and every form says so with the first line of the reason.
@@ -28,9 +30,9 @@ func TestTooSlow(t *testing.T) {
 		want  string
 	}{
 		"the last line": {func(w io.Writer) error {
-			return report.WriteSummaryLine(w, list, 0, time.Second, report.TextOptions{})
+			return report.WriteSummaryLine(w, list, 0, time.Second, terminal.Options{})
 		}, "UNDECIDED 1 scenario, 2 runs, 3 variants, 0 unexpected, 1 undecided in 1.0 s; " + why + "\n"},
-		"text": {func(w io.Writer) error { return report.WriteText(w, r, report.TextOptions{}) },
+		"text": {func(w io.Writer) error { return report.WriteText(w, r, "", terminal.Options{}) },
 			"    too slow: node A did not answer within 20s; so what is not as expected is undecided\n"},
 		"Markdown": {func(w io.Writer) error { return report.WriteMarkdown(w, list) }, "**this machine was too slow for 1 of 2 runs&#58; node A"},
 		"JUnit": {func(w io.Writer) error { return report.WriteJUnit(w, list, report.JUnitOptions{}) },
@@ -49,7 +51,7 @@ func TestTooSlow(t *testing.T) {
 			t.Errorf("%s does not say %q:\n%.4000s", name, c.want, &out)
 		}
 	}
-	card := report.Card{Locks: []report.CardLock{{Cells: []report.Cell{
+	card := card.Card{Locks: []card.Lock{{Cells: []card.Cell{
 		{ID: "a/b", Runs: 1}, {ID: "a/c", Runs: 3, TooSlow: true, Why: "This machine was too slow: no answer."}, {ID: "a/d"},
 	}}}}
 	if got := card.TooSlow(); got != "this machine was too slow for 1 of 2 cases, the first: no answer." {
@@ -68,7 +70,7 @@ func TestBrokeOffAtTheEnd(t *testing.T) {
 	verdict.SumUp(r)
 	list := []*report.Result{r}
 	var line, junit bytes.Buffer
-	if err := report.WriteSummaryLine(&line, list, 0, time.Second, report.TextOptions{}); err != nil {
+	if err := report.WriteSummaryLine(&line, list, 0, time.Second, terminal.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "UNDECIDED 1 scenario, 1 variant, 0 unexpected, 1 undecided in"; !strings.HasPrefix(line.String(), want) {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -106,9 +106,9 @@ type tally struct {
 
 // words are what a suite's summaries say: "2 variants, 0 unexpected, 0 undecided".
 func (t tally) words() string {
-	text := fmt.Sprintf("%s, %d unexpected, %d undecided", count(t.variants, "variant"), t.unexpected, t.undecided)
+	text := fmt.Sprintf("%s, %d unexpected, %d undecided", words.GroupedCount(t.variants, "variant"), t.unexpected, t.undecided)
 	if t.runs > t.scenarios {
-		text = count(t.runs, "run") + ", " + text
+		text = words.GroupedCount(t.runs, "run") + ", " + text
 	}
 	if t.unasked > 0 {
 		text += fmt.Sprintf(", %d with nothing expected", t.unasked)
@@ -128,7 +128,7 @@ func (t tally) tooSlow() string {
 	if t.runs > t.scenarios {
 		noun = "run"
 	}
-	return fmt.Sprintf("this machine was too slow for %d of %s: %s", t.slow, count(t.runs, noun), plain(t.slowness))
+	return fmt.Sprintf("this machine was too slow for %d of %s: %s", t.slow, words.GroupedCount(t.runs, noun), plain.Text(t.slowness))
 }
 
 func tallyOf(results []*Result) tally {
@@ -226,9 +226,9 @@ func (p *PropertyResult) triedWords() string {
 	case p.Verdict == checker.Violated:
 		return fmt.Sprintf("shown in try %d of %d", t.In, t.Allowed)
 	case p.Expected == checker.Violated:
-		return "not shown in " + count(t.Made, "try")
+		return "not shown in " + words.GroupedCount(t.Made, "try")
 	case p.Verdict == checker.Holds:
-		return "in all of " + count(t.Made, "try")
+		return "in all of " + words.GroupedCount(t.Made, "try")
 	}
 	return fmt.Sprintf("in try %d of %d", t.In, t.Allowed)
 }
@@ -292,7 +292,7 @@ func replays(r *Result) []replayLine {
 }
 
 // PlayCommand is the command line that shows the run in the playground; empty: it cannot be had there.
-func (p *page) PlayCommand() string {
+func (p *resultPage) PlayCommand() string {
 	rest, ok := strings.CutPrefix(p.Replay, "sim run ")
 	at := strings.LastIndex(rest, " --seed ")
 	if !ok || at < 0 || !p.Plays() {
@@ -330,41 +330,16 @@ func leads(p, q *PropertyResult) bool {
 // onTrial: the scenario is about the violation of this property.
 func onTrial(p *PropertyResult) bool { return p.Expected == checker.Violated }
 
-// seconds writes a run time or a duration: "0.004 s".
-func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
-
-// shortDuration writes a duration in the unit that suits it: "800 ms", "1.02 s".
-func shortDuration(d time.Duration) string {
-	switch abs := d.Abs(); {
-	case abs == 0:
-		return "0 s"
-	case abs < time.Microsecond:
-		return fmt.Sprintf("%d ns", d.Nanoseconds())
-	case abs < time.Millisecond:
-		return trimZeros(float64(d)/float64(time.Microsecond), 1) + " µs"
-	case abs < time.Second:
-		return trimZeros(float64(d)/float64(time.Millisecond), 1) + " ms"
-	case abs < time.Minute:
-		return trimZeros(d.Seconds(), 2) + " s"
+// pictured is the property that a variant's picture is about: the one whose story is
+// told, or else the first that was violated.
+func pictured(v *Variant) *PropertyResult {
+	if lead := leadOf(v); lead != nil {
+		return lead
 	}
-	return d.Round(time.Second).String()
-}
-
-func trimZeros(f float64, digits int) string {
-	s := fmt.Sprintf("%.*f", digits, f)
-	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
-}
-
-// count writes a number with its noun: "1 scenario", "2 scenarios".
-func count(n int, noun string) string {
-	return grouped(n) + " " + words.Noun(n, noun)
-}
-
-// grouped writes a number with its thousands apart: "100,000".
-func grouped(n int) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
+	for i := range v.Properties {
+		if v.Properties[i].Verdict == checker.Violated {
+			return &v.Properties[i]
+		}
 	}
-	return s
+	return nil
 }

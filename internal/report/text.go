@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -9,20 +8,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
-
-// TextOptions say what the terminal can show.
-type TextOptions struct {
-	// Color allows ANSI colours, Unicode marks beyond ASCII.
-	Color, Unicode bool
-	// ReportPath is where the HTML report lies; "" prints no line for it.
-	ReportPath string
-	// Width is how many columns there are; 0 means DefaultWidth.
-	Width int
-}
-
-// DefaultWidth is used where the width of the terminal is not known.
-const DefaultWidth = 100
 
 // Bounds of the columns of the property table, and of the story.
 const (
@@ -32,9 +21,13 @@ const (
 	maxStoryLines = 12
 )
 
-// WriteText writes r as a summary for a person at a terminal.
-func WriteText(w io.Writer, r *Result, o TextOptions) error {
-	p := newPrinter(o)
+// printer writes results for a person at a terminal.
+type printer struct{ *terminal.Printer }
+
+// WriteText writes r as a summary for a person at a terminal. reportPath is where the HTML report
+// lies; "" prints no line for it.
+func WriteText(w io.Writer, r *Result, reportPath string, o terminal.Options) error {
+	p := printer{terminal.New(o)}
 	p.head(r)
 	if l := sharedLock(r); l != nil {
 		p.lock(2, l)
@@ -43,151 +36,99 @@ func WriteText(w io.Writer, r *Result, o TextOptions) error {
 		p.variant(r, &r.Variants[i])
 	}
 	p.stories(r)
-	p.foot(r)
-	_, err := w.Write(p.buf.Bytes())
-	return err
+	p.foot(r, reportPath)
+	return p.WriteAll(w)
 }
 
 // WriteSummaryLine writes a suite's last line. Its first word goes with the
 // exit code: DONE, UNDECIDED, FAIL, INTERRUPTED or ERROR. lost are errors that are in no
 // result.
-func WriteSummaryLine(w io.Writer, results []*Result, lost int, elapsed time.Duration, o TextOptions) error {
-	p, t := newPrinter(o), tallyOf(results)
+func WriteSummaryLine(w io.Writer, results []*Result, lost int, elapsed time.Duration, o terminal.Options) error {
+	p, t := terminal.New(o), tallyOf(results)
 	if t.errors += lost; lost > 0 {
 		t.worst = failed
 	}
-	words := [...]struct {
+	outcomes := [...]struct {
 		word string
-		tone tone
+		tone terminal.Tone
 	}{
-		notApplicable: {"UNDECIDED", doubt}, nothingExpected: {"DONE", doubt},
-		asExpected: {"DONE", good}, undecided: {"UNDECIDED", doubt}, unexpected: {"FAIL", bad},
-		interrupted: {"INTERRUPTED", doubt}, failed: {"ERROR", bad},
+		notApplicable: {"UNDECIDED", terminal.Doubt}, nothingExpected: {"DONE", terminal.Doubt},
+		asExpected: {"DONE", terminal.Good}, undecided: {"UNDECIDED", terminal.Doubt}, unexpected: {"FAIL", terminal.Bad},
+		interrupted: {"INTERRUPTED", terminal.Doubt}, failed: {"ERROR", terminal.Bad},
 	}
-	word := words[t.worst]
-	line := fmt.Sprintf(" %s, %s", count(t.scenarios, "scenario"), t.words())
+	word := outcomes[t.worst]
+	line := fmt.Sprintf(" %s, %s", words.GroupedCount(t.scenarios, "scenario"), t.words())
 	if t.errors > 0 {
-		line += ", " + count(t.errors, "error")
+		line += ", " + words.GroupedCount(t.errors, "error")
 	}
 	line += fmt.Sprintf(" in %.1f s", elapsed.Seconds())
 	if slow := t.tooSlow(); slow != "" {
 		line += "; " + slow
 	}
-	p.print(p.paint(word.tone, word.word), line, "\n")
-	_, err := w.Write(p.buf.Bytes())
-	return err
-}
-
-// tone is a way to stand out.
-type tone string
-
-const (
-	strong tone = "1"
-	faint  tone = "2"
-	good   tone = "32"
-	doubt  tone = "33"
-	bad    tone = "1;31"
-	seen   tone = "31"
-)
-
-type printer struct {
-	buf bytes.Buffer
-	o   TextOptions
-}
-
-func newPrinter(o TextOptions) *printer {
-	if o.Width <= 0 {
-		o.Width = DefaultWidth
-	}
-	return &printer{o: o}
-}
-
-func (p *printer) print(parts ...string) {
-	for _, s := range parts {
-		p.buf.WriteString(s)
-	}
-}
-
-func (p *printer) paint(t tone, s string) string {
-	if !p.o.Color || s == "" {
-		return s
-	}
-	return "\x1b[" + string(t) + "m" + s + "\x1b[0m"
+	p.Print(p.Paint(word.tone, word.word), line, "\n")
+	return p.WriteAll(w)
 }
 
 func (p *printer) head(r *Result) {
-	name := plain(r.Scenario)
+	name := plain.Text(r.Scenario)
 	if name == "" {
 		name = "(unnamed)"
 	}
 	facts := []string{fmt.Sprintf("seed %d", r.Seed)}
 	for _, f := range r.Facts {
-		facts = append(facts, plain(f))
+		facts = append(facts, plain.Text(f))
 	}
 	if r.World == "virtual" {
 		facts = append(facts, "virtual")
 	}
-	p.print(p.paint(strong, name), "   ", p.paint(faint, strings.Join(facts, "   ")), "\n")
+	p.Print(p.Paint(terminal.Strong, name), "   ", p.Paint(terminal.Faint, strings.Join(facts, "   ")), "\n")
 	if r.Error != "" {
-		p.complaint(2, "error", r.Error, bad)
+		p.Labelled(2, "error", r.Error, terminal.Bad)
 	}
 	if r.Interrupted {
-		p.complaint(2, "interrupted", "the run was stopped before its end; the verdicts judge what was recorded", doubt)
+		p.Labelled(2, "interrupted", "the run was stopped before its end; the verdicts judge what was recorded", terminal.Doubt)
 	}
 }
 
 // lock says which lock program is on trial.
 func (p *printer) lock(indent int, l *Lock) {
-	p.complaint(indent, "lock", strings.Join(l.facts(), "; "), faint)
-}
-
-// complaint writes a labelled, wrapped line.
-func (p *printer) complaint(indent int, label, text string, t tone) {
-	lead := strings.Repeat(" ", indent)
-	room := p.o.Width - indent - len(label) - 2
-	for i, line := range wrap(plain(text), room) {
-		if i == 0 {
-			p.print(lead, p.paint(t, label+":"), " ", line, "\n")
-			continue
-		}
-		p.print(lead, strings.Repeat(" ", len(label)+2), line, "\n")
-	}
+	p.Labelled(indent, "lock", strings.Join(l.Facts(), "; "), terminal.Faint)
 }
 
 func (p *printer) variant(r *Result, v *Variant) {
 	if v.NotApplicable != "" {
-		p.complaint(2, plain(v.Name)+"   not applicable", v.NotApplicable, faint)
+		p.Labelled(2, plain.Text(v.Name)+"   not applicable", v.NotApplicable, terminal.Faint)
 		return
 	}
-	p.print("  ", p.paint(strong, plain(v.Name)), "\n")
+	p.Print("  ", p.Paint(terminal.Strong, plain.Text(v.Name)), "\n")
 	if v.Lock != nil && sharedLock(r) == nil {
 		p.lock(4, v.Lock)
 	}
 	if v.Error != "" && v.Error != r.Error {
-		p.complaint(4, "error", v.Error, bad)
+		p.Labelled(4, "error", v.Error, terminal.Bad)
 	}
 	if v.Interrupted && !r.Interrupted {
-		p.complaint(4, "interrupted", "stopped before its end; the verdicts judge what was recorded", doubt)
+		p.Labelled(4, "interrupted", "stopped before its end; the verdicts judge what was recorded", terminal.Doubt)
 	}
 	if v.TooSlow != "" {
-		p.complaint(4, "too slow", v.TooSlow+"; so what is not as expected is undecided", doubt)
+		p.Labelled(4, "too slow", v.TooSlow+"; so what is not as expected is undecided", terminal.Doubt)
 	}
 	if v.TimedOut {
-		p.complaint(4, "time limit", v.Limit()+"; the verdicts judge what was recorded", doubt)
+		p.Labelled(4, "time limit", v.Limit()+"; the verdicts judge what was recorded", terminal.Doubt)
 	}
 	if tries := v.triesWords(); tries != "" {
-		p.complaint(4, "tries", tries, doubt)
+		p.Labelled(4, "tries", tries, terminal.Doubt)
 	}
 	verdict := 0
 	for i := range v.Properties {
 		verdict = max(verdict, utf8.RuneCountInString(besideExpectation(&v.Properties[i])))
 	}
-	why := min(max(p.o.Width-4-2-nameColumn-2-2-verdict, minWhyColumn), maxWhyColumn)
+	why := min(max(p.Width-4-2-nameColumn-2-2-verdict, minWhyColumn), maxWhyColumn)
 	for i := range v.Properties {
 		p.property(&v.Properties[i], why)
 	}
 	if v.Cost != nil {
-		p.complaint(4, "cost", costWords(v.Cost), faint)
+		p.Labelled(4, "cost", CostWords(v.Cost), terminal.Faint)
 	}
 	for i := range v.Faults {
 		if f := &v.Faults[i]; f.Fired == 0 {
@@ -195,47 +136,47 @@ func (p *printer) variant(r *Result, v *Variant) {
 			if f.Failed != "" {
 				text += ": " + f.Failed
 			}
-			p.complaint(4, "never fired", text, doubt)
+			p.Labelled(4, "never fired", text, terminal.Doubt)
 		}
 	}
 }
 
 func (p *printer) property(pr *PropertyResult, whyColumn int) {
 	mark, t := p.mark(pr.Verdict), verdictTone(pr)
-	lines := wrap(plain(pr.Why), whyColumn)
+	lines := terminal.Wrap(plain.Text(pr.Why), whyColumn)
 	beside := besideExpectation(pr)
 	switch {
 	case !pr.Met:
-		beside = p.paint(t, beside)
+		beside = p.Paint(t, beside)
 	case pr.Expected != 0:
-		beside = p.paint(faint, beside)
+		beside = p.Paint(terminal.Faint, beside)
 	}
-	p.print("    ", p.paint(t, mark), " ", pad(plain(string(pr.Name)), nameColumn), "  ",
-		pad(lines[0], whyColumn), "  ", beside, "\n")
+	p.Print("    ", p.Paint(t, mark), " ", terminal.Pad(plain.Text(string(pr.Name)), nameColumn), "  ",
+		terminal.Pad(lines[0], whyColumn), "  ", beside, "\n")
 	for _, line := range lines[1:] {
-		p.print(strings.Repeat(" ", 4+2+nameColumn+2), line, "\n")
+		p.Print(strings.Repeat(" ", 4+2+nameColumn+2), line, "\n")
 	}
 }
 
 // mark shows the verdict by its shape; the colour only repeats it.
 func (p *printer) mark(v checker.Verdict) string {
-	if p.o.Unicode || !decided(v) {
+	if p.Unicode || !decided(v) {
 		return verdictBadge(v).Icon
 	}
 	return map[checker.Verdict]string{checker.Holds: "+", checker.Violated: "x"}[v]
 }
 
 // verdictTone keeps the loud colour for what nobody expected.
-func verdictTone(p *PropertyResult) tone {
+func verdictTone(p *PropertyResult) terminal.Tone {
 	switch {
 	case isUnexpected(p):
-		return bad
+		return terminal.Bad
 	case !decided(p.Verdict):
-		return doubt
+		return terminal.Doubt
 	case p.Verdict == checker.Violated:
-		return seen
+		return terminal.Seen
 	}
-	return good
+	return terminal.Good
 }
 
 // stories tells what happened: in every variant with an unexpected violation,
@@ -266,75 +207,44 @@ func (p *printer) stories(r *Result) {
 func (p *printer) story(r *Result, v *Variant, lead *PropertyResult) {
 	title := "What happened"
 	if len(r.Variants) > 1 {
-		title += " in " + plain(v.Name)
+		title += " in " + plain.Text(v.Name)
 	}
-	p.print("  ", p.paint(strong, title), "\n")
+	p.Print("  ", p.Paint(terminal.Strong, title), "\n")
 	c := lead.Counterexample
 	shown := c.Story[:min(len(c.Story), maxStoryLines)]
 	column := 0
 	for _, s := range shown {
-		column = max(column, len(seconds(s.At)))
+		column = max(column, len(words.Seconds(s.At)))
 	}
 	for _, s := range shown {
-		when := fmt.Sprintf("%*s", column, seconds(s.At))
-		for i, line := range wrap(plain(s.Text), p.o.Width-4-column-2) {
+		when := fmt.Sprintf("%*s", column, words.Seconds(s.At))
+		for i, line := range terminal.Wrap(plain.Text(s.Text), p.Width-4-column-2) {
 			if i > 0 {
 				when = strings.Repeat(" ", column)
 			}
 			if s.Decisive {
-				line = p.paint(strong, line)
+				line = p.Paint(terminal.Strong, line)
 			}
-			p.print("    ", p.paint(faint, when), "  ", line, "\n")
+			p.Print("    ", p.Paint(terminal.Faint, when), "  ", line, "\n")
 		}
 	}
 	if more := len(c.Story) - len(shown); more > 0 {
-		p.print("    ", strings.Repeat(" ", column), "  ", p.paint(faint, fmt.Sprintf("and %s more", count(more, "step"))), "\n")
+		p.Print("    ", strings.Repeat(" ", column), "  ", p.Paint(terminal.Faint, fmt.Sprintf("and %s more", words.GroupedCount(more, "step"))), "\n")
 	}
 	if c.Assumption != "" {
-		p.complaint(4, "failed assumption", c.Assumption, strong)
+		p.Labelled(4, "failed assumption", c.Assumption, terminal.Strong)
 	}
 }
 
-func (p *printer) foot(r *Result) {
-	if p.o.ReportPath != "" {
-		p.print(p.paint(faint, "report"), "   ", plain(p.o.ReportPath), "\n")
+func (p *printer) foot(r *Result, reportPath string) {
+	if reportPath != "" {
+		p.Print(p.Paint(terminal.Faint, "report"), "   ", plain.Text(reportPath), "\n")
 	}
 	for _, l := range replays(r) {
-		line := plain(l.Command)
+		line := plain.Text(l.Command)
 		if l.For != "" {
-			line += "   (" + plain(l.For) + ")"
+			line += "   (" + plain.Text(l.For) + ")"
 		}
-		p.print(p.paint(faint, "replay"), "   ", line, "\n")
+		p.Print(p.Paint(terminal.Faint, "replay"), "   ", line, "\n")
 	}
-}
-
-// pad fills s with spaces up to width columns.
-func pad(s string, width int) string {
-	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
-}
-
-// wrap breaks s into lines of at most width runes, between words where it can;
-// it returns at least one line.
-func wrap(s string, width int) []string {
-	width = max(width, 8)
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(s) {
-		for utf8.RuneCountInString(word) > width {
-			if line != "" {
-				lines, line = append(lines, line), ""
-			}
-			runes := []rune(word)
-			lines, word = append(lines, string(runes[:width])), string(runes[width:])
-		}
-		switch {
-		case line == "":
-			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
-			line += " " + word
-		default:
-			lines, line = append(lines, line), word
-		}
-	}
-	return append(lines, line)
 }

@@ -2,8 +2,6 @@ package report_test
 
 import (
 	"bytes"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,26 +11,18 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
-	"github.com/redlock-sim/redlock-sim/internal/testkit/golden"
+	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
 )
 
-// inline is what all pages share: the style and the script are sources of their
-// own, and their hashes follow from them.
-var inline = regexp.MustCompile(`(?s)(<style>).*?(</style>)|(<script>).*?(</script>)|(sha256-).*?(=&#39;)`)
-
-// sameAs compares got with a file under testdata.
-func sameAs(t *testing.T, name string, got []byte) {
+func text(t *testing.T, r *report.Result) string {
 	t.Helper()
-	if strings.HasSuffix(name, ".html") {
-		got = inline.ReplaceAll(got, []byte("$1$3$5...$2$4$6"))
-	}
-	golden.Compare(t, filepath.Join("testdata", name), string(got))
+	return textWith(t, r, "", terminal.Options{})
 }
 
-func text(t *testing.T, r *report.Result, o report.TextOptions) string {
+func textWith(t *testing.T, r *report.Result, path string, o terminal.Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.WriteText(&b, r, o); err != nil {
+	if err := report.WriteText(&b, r, path, o); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -40,12 +30,12 @@ func text(t *testing.T, r *report.Result, o report.TextOptions) string {
 
 func TestTextGolden(t *testing.T) {
 	path := "reports/gc-pause/20261120-204501-42/report.html"
-	for name, o := range map[string]report.TextOptions{
-		"gc-pause.txt":         {ReportPath: path},
-		"gc-pause-narrow.txt":  {ReportPath: path, Unicode: true, Width: 60},
-		"gc-pause-colored.txt": {ReportPath: path, Unicode: true, Color: true},
+	for name, o := range map[string]terminal.Options{
+		"gc-pause.txt":         {},
+		"gc-pause-narrow.txt":  {Unicode: true, Width: 60},
+		"gc-pause-colored.txt": {Unicode: true, Color: true},
 	} {
-		t.Run(name, func(t *testing.T) { sameAs(t, name, []byte(text(t, reporttest.GCPause(), o))) })
+		t.Run(name, func(t *testing.T) { reporttest.SameAs(t, name, []byte(textWith(t, reporttest.GCPause(), path, o))) })
 	}
 }
 
@@ -61,7 +51,7 @@ func TestTextTellsOfWhatWentWrong(t *testing.T) {
 		"empty":       {&report.Result{}, []string{"(unnamed)", "seed 0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := text(t, c.result, report.TextOptions{})
+			got := text(t, c.result)
 			for _, want := range c.want {
 				if !strings.Contains(got, want) {
 					t.Errorf("no %q in:\n%s", want, got)
@@ -73,7 +63,7 @@ func TestTextTellsOfWhatWentWrong(t *testing.T) {
 
 func TestTextEmitsNoForeignEscapes(t *testing.T) {
 	for _, color := range []bool{false, true} {
-		got := text(t, reporttest.Hostile(), report.TextOptions{Color: color, Unicode: true, ReportPath: "a\x1b]0;b\a"})
+		got := textWith(t, reporttest.Hostile(), "a\x1b]0;b\a", terminal.Options{Color: color, Unicode: true})
 		for i, r := range got {
 			if color && strings.HasPrefix(got[i:], "\x1b[") {
 				end := strings.IndexByte(got[i:], 'm')
@@ -90,7 +80,7 @@ func TestTextEmitsNoForeignEscapes(t *testing.T) {
 }
 
 func TestSummaryLine(t *testing.T) {
-	gc, o := reporttest.GCPause(), report.TextOptions{}
+	gc, o := reporttest.GCPause(), terminal.Options{}
 	for _, c := range []struct {
 		results []*report.Result
 		lost    int
@@ -118,7 +108,7 @@ func TestSummaryLine(t *testing.T) {
 func TestTextMarksAnExpectationThatNobodyHad(t *testing.T) {
 	r := &report.Result{Scenario: "s", Variants: []report.Variant{{Name: "default", Properties: []report.PropertyResult{
 		{Name: checker.OwnerRelease, Verdict: checker.Holds, Met: true, Why: "fine"}}}}}
-	got := text(t, r, report.TextOptions{})
+	got := text(t, r)
 	if !strings.Contains(got, "holds\n") || strings.Contains(got, "as expected") {
 		t.Errorf("a verdict without an expectation must stand alone:\n%s", got)
 	}

@@ -7,7 +7,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/report/swimlane"
+	"github.com/redlock-sim/redlock-sim/internal/report/picture"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 )
 
 // traceEvent is an event of Chrome's trace format, which Perfetto reads too.
@@ -35,7 +36,7 @@ func WriteTrace(w io.Writer, r *Result) error {
 		t.process, t.thread = i+1, 0
 		t.meta("process_name", r.Scenario+" / "+v.Name)
 		if v.History != nil {
-			t.scene(swimlane.Build(v.History))
+			t.scene(picture.Build(v.History))
 		}
 		t.overlaps(&v)
 	}
@@ -70,7 +71,7 @@ func (t *tracer) event(e traceEvent) {
 	}
 	t.some = true
 	t.raw("\n")
-	t.raw(string(escapeHidden(data)))
+	t.raw(string(plain.JSON(data)))
 }
 
 // meta names a process or a thread.
@@ -85,7 +86,7 @@ func (t *tracer) lane(name string) {
 	t.event(traceEvent{Name: "thread_sort_index", Phase: "M", Args: map[string]any{"sort_index": t.thread}})
 }
 
-func (t *tracer) span(name, category string, s swimlane.Span, args map[string]any) {
+func (t *tracer) span(name, category string, s picture.Span, args map[string]any) {
 	length := micros(max(0, s.Length()))
 	t.event(traceEvent{Name: name, Phase: "X", Category: category, Time: micros(s.From), Duration: &length, Args: args})
 }
@@ -96,7 +97,7 @@ func (t *tracer) instant(name, category string, at time.Duration, args map[strin
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
-func (t *tracer) scene(s *swimlane.Scene) {
+func (t *tracer) scene(s *picture.Scene) {
 	for i := range s.Clients {
 		t.client(&s.Clients[i])
 	}
@@ -109,27 +110,27 @@ func (t *tracer) scene(s *swimlane.Scene) {
 		if f.Highest.IsSet() {
 			args["highest"] = f.Highest.V()
 		}
-		t.instant(effectText(&f), "resource", f.At, args)
+		t.instant(picture.EffectWords(&f), "resource", f.At, args)
 	}
 	t.lane("quorum")
 	for _, q := range s.Quorum {
-		t.span(holder(q.Client, q.Owner), "quorum", q.Span, map[string]any{"least": q.Least, "most": q.Most})
+		t.span(picture.HolderWords(q.Client, q.Owner), "quorum", q.Span, map[string]any{"least": q.Least, "most": q.Most})
 	}
 	for _, n := range s.Nodes {
 		t.lane("node " + n.Name)
 		for _, k := range n.Keys {
-			t.span(holder(k.Client, k.Owner), "key", k.Span, map[string]any{"event": k.Event, "owner": k.Owner, "expired": k.Expired})
+			t.span(picture.HolderWords(k.Client, k.Owner), "key", k.Span, map[string]any{"event": k.Event, "owner": k.Owner, "expired": k.Expired})
 		}
 	}
 	for i := range s.Bands {
 		// Faults may overlap in any way: each has a thread of its own.
 		b := &s.Bands[i]
 		t.lane(fmt.Sprintf("fault %d, %s %s", b.ID, b.Fault, b.Target))
-		t.span(bandText(b, true), "fault", b.Span, map[string]any{"event": b.Event, "open": b.Open})
+		t.span(picture.BandWords(b, true), "fault", b.Span, map[string]any{"event": b.Event, "open": b.Open})
 	}
 }
 
-func (t *tracer) client(c *swimlane.ClientLane) {
+func (t *tracer) client(c *picture.ClientLane) {
 	t.lane(c.Name + " believes")
 	for _, h := range c.Holds {
 		args := map[string]any{"event": h.Granted, "owner": h.Owner, "open": h.Ended < 0}
@@ -162,7 +163,7 @@ func (t *tracer) client(c *swimlane.ClientLane) {
 }
 
 func (t *tracer) overlaps(v *Variant) {
-	list := overlapsOf(v)
+	list := v.Subject().Overlaps()
 	if len(list) == 0 {
 		return
 	}

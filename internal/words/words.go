@@ -1,4 +1,4 @@
-// Package words writes numbers with their nouns ("1 key", "2 keys"), keeps tables of words
+// Package words writes numbers with their nouns ("1 key", "2 keys") and durations, keeps tables of words
 // with a line for a person, and says of an error what a user can do about it.
 package words
 
@@ -24,4 +24,12 @@ func Noun[N ~int | ~uint64](n N, noun string) string {
 		return noun + "es"
 	}
 	return noun + "s"
+}
+
+// Sentence makes a line of words one: with a capital and a full stop.
+func Sentence(line string) string {
+	if line == "" {
+		return ""
+	}
+	return strings.ToUpper(line[:1]) + line[1:] + "."
 }

@@ -17,7 +17,7 @@ import (
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	reportpage "github.com/redlock-sim/redlock-sim/internal/report/page"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/tools/internal/trackrecord"
 )
@@ -153,7 +153,7 @@ func (s *site) write() error {
 func (s *site) assets() error {
 	err := s.file("site.css", func(w io.Writer) error {
 		own, err := assets.ReadFile("assets/site.css")
-		_, failed := io.WriteString(w, report.Stylesheet()+string(own))
+		_, failed := io.WriteString(w, reportpage.Stylesheet()+string(own))
 		return errors.Join(err, failed)
 	})
 	script := s.file("site.js", func(w io.Writer) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
@@ -25,7 +26,7 @@ type Lock struct {
 	// NotConforming says why nothing may be held against a program: it does not speak the protocol as it should. Empty: it does.
 	NotConforming string
 	// Conform are the other checks of sim conform that failed, each as a cell of the row in which it counts.
-	Conform []report.Cell
+	Conform []card.Cell
 	// Programs is what is known of it for trials.
 	Programs *trial.Programs
 }
@@ -83,7 +84,7 @@ func costs(list []*scenario.Scenario, own *scenario.StandIn) (single []*scenario
 
 // Run puts all questions to all locks. The card of an audit that was interrupted has what was
 // found until then.
-func Run(ctx context.Context, o Options) (*report.Card, error) {
+func Run(ctx context.Context, o Options) (*card.Card, error) {
 	began := o.Trial.Now()
 	a, list := newAudit(o)
 	open := slices.DeleteFunc(slices.Clone(list), func(k *asked) bool { return k.costs || k.scenario == nil })
@@ -94,7 +95,7 @@ func Run(ctx context.Context, o Options) (*report.Card, error) {
 	}
 	if o.Shorten {
 		a.each(open, func(k *asked) {
-			if k.cell.State == report.CellBroken && ctx.Err() == nil {
+			if k.cell.State == card.Broken && ctx.Err() == nil {
 				a.shorten(ctx, k)
 			}
 		})
@@ -115,42 +116,42 @@ func Run(ctx context.Context, o Options) (*report.Card, error) {
 
 // newAudit is an audit before anything is run: its card has all questions.
 func newAudit(o Options) (*audit, []*asked) {
-	card := &report.Card{CardVersion: report.CardVersion,
+	made := &card.Card{CardVersion: card.Version,
 		World: cmp.Or(o.Trial.World, trial.Live), Seed: o.Trial.Seed, Started: o.Trial.Now().UTC().Format(time.RFC3339),
-		Guarantees: []report.CardGuarantee{}, Versions: make(map[string]string)}
+		Guarantees: []card.Guarantee{}, Versions: make(map[string]string)}
 	for k, v := range o.Trial.Program {
-		card.Versions[k] = v
+		made.Versions[k] = v
 	}
 	for _, s := range Cases(o.Scenarios) {
-		if row := (report.CardGuarantee{Name: string(s.Guarantee), Title: s.Guarantee.Title()}); !slices.Contains(card.Guarantees, row) {
-			card.Guarantees = append(card.Guarantees, row)
+		if row := (card.Guarantee{Name: string(s.Guarantee), Title: s.Guarantee.Title()}); !slices.Contains(made.Guarantees, row) {
+			made.Guarantees = append(made.Guarantees, row)
 		}
 	}
 	list := o.units()
 	for i := range o.Locks {
 		l := &o.Locks[i]
-		column := report.CardLock{Label: l.Label, Command: l.Command(),
+		column := card.Lock{Label: l.Label, Command: l.Command(),
 			Lock: trial.Describe(&l.Ready, true), NotConforming: l.NotConforming, Misbehaves: l.misbehaves(), Conform: l.Conform,
-			Cells: []report.Cell{}}
+			Cells: []card.Cell{}}
 		for _, k := range list {
 			if k.lock == l && !k.costs {
 				column.Cells = append(column.Cells,
-					report.Cell{ID: k.id, Title: k.title, State: report.CellNotApplicable, Why: sentence(k.notApplicable)})
+					card.Cell{ID: k.id, Title: k.title, State: card.NotApplicable, Why: sentence(k.notApplicable)})
 			}
 		}
-		card.Locks = append(card.Locks, column)
+		made.Locks = append(made.Locks, column)
 		for _, k := range list {
 			if k.lock == l && !k.costs {
-				k.cell = card.Locks[i].Cell(k.id)
+				k.cell = made.Locks[i].Cell(k.id)
 			}
 		}
 	}
-	return &audit{Options: o, card: card}, list
+	return &audit{Options: o, card: made}, list
 }
 
 // misbehaves is the first thing that sim conform found that the lock itself does wrong; empty: there is none.
 func (l *Lock) misbehaves() string {
-	if i := slices.IndexFunc(l.Conform, func(c report.Cell) bool { return c.State == report.CellBroken }); i >= 0 {
+	if i := slices.IndexFunc(l.Conform, func(c card.Cell) bool { return c.State == card.Broken }); i >= 0 {
 		return strings.TrimSuffix(l.Conform[i].Why, ".")
 	}
 	return ""
@@ -160,7 +161,7 @@ func (l *Lock) misbehaves() string {
 type audit struct {
 	Options
 	mu   sync.Mutex // guards what is below
-	card *report.Card
+	card *card.Card
 	errs []error
 }
 
@@ -173,11 +174,11 @@ type asked struct {
 	// costs: it measures what the lock costs.
 	costs bool
 	// cell is where the answer goes.
-	cell *report.Cell
+	cell *card.Cell
 	// aside is the cell of a violation that may have another reason than what the question is
 	// about; nil: there is none. home is the guarantee that it belongs to, where it shows also without the faults that the question is
 	// about; empty: it does not.
-	aside *report.Cell
+	aside *card.Cell
 	home  scenario.Guarantee
 	// shown are all properties whose violation was shown.
 	shown []checker.Property
@@ -202,7 +203,7 @@ func (a *audit) each(list []*asked, do func(*asked)) {
 // answer puts a question to its lock until there is an answer.
 func (a *audit) answer(ctx context.Context, k *asked) {
 	if ctx.Err() != nil {
-		k.cell.State, k.cell.Why = report.CellUnknown, "It was not run: the audit was interrupted."
+		k.cell.State, k.cell.Why = card.Unknown, "It was not run: the audit was interrupted."
 		return
 	}
 	a.Begin(k.lock.Label, k.id)
@@ -212,7 +213,7 @@ func (a *audit) answer(ctx context.Context, k *asked) {
 	for n := range mostRuns {
 		one, err := a.run(ctx, k, s, a.Trial.Seed+uint64(n))
 		if err != nil {
-			k.cell.State, k.cell.Why = report.CellUnknown, sentence("it could not be run: "+err.Error())
+			k.cell.State, k.cell.Why = card.Unknown, sentence("it could not be run: "+err.Error())
 			k.cell.Runs, k.cell.Undecided = n+1, n+1
 			a.fail(fmt.Errorf("%s: %s: %w", k.lock.Label, k.id, err))
 			return
@@ -227,7 +228,7 @@ func (a *audit) answer(ctx context.Context, k *asked) {
 	out := t.conclude()
 	*k.cell, k.aside, k.shown = out.Cell, out.aside, out.shown
 	a.control(ctx, k)
-	for _, c := range []*report.Cell{k.cell, k.aside} {
+	for _, c := range []*card.Cell{k.cell, k.aside} {
 		if c != nil {
 			c.Report = a.below(c.Report)
 		}
@@ -248,7 +249,7 @@ func (a *audit) below(path string) string {
 }
 
 // measure finds out what a lock costs: one run after the other, so that none disturbs another.
-func (a *audit) measure(ctx context.Context, k *asked) *report.CardCost {
+func (a *audit) measure(ctx context.Context, k *asked) *card.Cost {
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -263,28 +264,28 @@ func (a *audit) measure(ctx context.Context, k *asked) *report.CardCost {
 	if v.Cost == nil {
 		return nil
 	}
-	return &report.CardCost{Scenario: k.scenario.Name, Variant: v.Name, Cost: *v.Cost, Report: a.below(one.Report)}
+	return &card.Cost{Scenario: k.scenario.Name, Variant: v.Name, Cost: *v.Cost, Report: a.below(one.Report)}
 }
 
 // control looks whether what was seen shows also without the faults that the question is about. Then it is no answer to the
 // question, and speaks for the guarantee that the property belongs to.
 func (a *audit) control(ctx context.Context, k *asked) {
 	switch {
-	case k.cell.State == report.CellBroken:
+	case k.cell.State == card.Broken:
 		if c := a.showsWithout(ctx, k, k.cell, showings, 1); c.shown > 0 {
 			broken := *k.cell
 			broken.Why = sentence(fmt.Sprintf("%s (%s with the fault of %s, and also without it)", c.why, broken.Rate(), k.id))
 			k.aside, k.home = &broken, a.homeOf(ctx, k, &broken)
-			k.cell.State, k.cell.Why = report.CellUnknown, without(&broken)
+			k.cell.State, k.cell.Why = card.Unknown, without(&broken)
 		}
-	case k.cell.State == report.CellByDesign && k.cell.Violated > 0:
+	case k.cell.State == card.ByDesign && k.cell.Violated > 0:
 		// It was seen once. Where the fault makes no difference, it must be shown as any other violation.
 		c := a.showsWithout(ctx, k, k.cell, mostRuns, showings)
 		if c.shown == 0 {
 			break
 		}
 		aside := *k.cell
-		aside.State, aside.Report = report.CellUnknown, c.report
+		aside.State, aside.Report = card.Unknown, c.report
 		aside.Runs, aside.Violated, aside.Undecided = c.runs, c.shown, 0
 		rate := fmt.Sprintf("%s, without the fault of %s", aside.Rate(), k.id)
 		switch {
@@ -294,20 +295,20 @@ func (a *audit) control(ctx context.Context, k *asked) {
 			aside.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, but the program does not conform to the lock protocol: %s",
 				aside.Property, rate, c.why))
 		default:
-			aside.State, aside.Why = report.CellBroken, sentence(fmt.Sprintf("%s (%s)", c.why, rate))
+			aside.State, aside.Why = card.Broken, sentence(fmt.Sprintf("%s (%s)", c.why, rate))
 			k.shown = append(k.shown, checker.Property(aside.Property))
 		}
 		k.aside, k.home = &aside, a.homeOf(ctx, k, &aside)
-		k.cell.State, k.cell.Why, k.cell.Violated = report.CellUnknown, without(&aside), 0
+		k.cell.State, k.cell.Why, k.cell.Violated = card.Unknown, without(&aside), 0
 	}
-	if k.aside != nil && k.home == "" && k.aside.State == report.CellBroken && a.showsWithout(ctx, k, k.aside, showings, 1).shown > 0 {
+	if k.aside != nil && k.home == "" && k.aside.State == card.Broken && a.showsWithout(ctx, k, k.aside, showings, 1).shown > 0 {
 		k.home = a.homeOf(ctx, k, k.aside)
 	}
 }
 
 // homeOf is the guarantee that a violation belongs to which shows also without the faults that the question is about. Other faults
 // may be left: if it does not show without these, it belongs to a guarantee that is about them.
-func (a *audit) homeOf(ctx context.Context, k *asked, cell *report.Cell) scenario.Guarantee {
+func (a *audit) homeOf(ctx context.Context, k *asked, cell *card.Cell) scenario.Guarantee {
 	p := checker.Property(cell.Property)
 	v, _ := k.guarantee.Control(*k.variant(cell.Variant))
 	home := scenario.HomeWith(p, v.Setup.Faults)
@@ -323,7 +324,7 @@ func (a *audit) homeOf(ctx context.Context, k *asked, cell *report.Cell) scenari
 }
 
 // without says why a cell cannot tell.
-func without(c *report.Cell) string {
+func without(c *card.Cell) string {
 	return fmt.Sprintf("It cannot be judged, because %s is violated also without the fault that this is about.", c.Property)
 }
 
@@ -335,7 +336,7 @@ type controlled struct {
 
 // showsWithout makes the control: it runs the variant of a cell without the faults that the question is about. It stops when so
 // many runs have shown the violation; and where nothing was seen by then, after three runs.
-func (a *audit) showsWithout(ctx context.Context, k *asked, cell *report.Cell, most, enough int) (c controlled) {
+func (a *audit) showsWithout(ctx context.Context, k *asked, cell *card.Cell, most, enough int) (c controlled) {
 	v, ok := k.guarantee.Control(*k.variant(cell.Variant))
 	if !ok {
 		return controlled{}
@@ -344,7 +345,7 @@ func (a *audit) showsWithout(ctx context.Context, k *asked, cell *report.Cell, m
 }
 
 // showsIn runs a variant in the place of a cell's own.
-func (a *audit) showsIn(ctx context.Context, k *asked, v scenario.Variant, cell *report.Cell, most, enough int) (c controlled) {
+func (a *audit) showsIn(ctx context.Context, k *asked, v scenario.Variant, cell *card.Cell, most, enough int) (c controlled) {
 	for c.runs < most && c.shown < enough && (c.shown > 0 || c.runs < showings) {
 		a.Phase(k.lock.Label, k.id, cell.Variant, "without the fault")
 		one, err := a.run(ctx, k, with(k.scenario, []scenario.Variant{v}), a.Trial.Seed+uint64(c.runs))
@@ -388,7 +389,7 @@ func attribute(all []*asked) (added []*asked) {
 			if k.aside == nil || k.explanation(all) != nil || !k.asideSaysMore() || !wanted(k) {
 				continue
 			}
-			if k.home == "" || k.aside.State != report.CellBroken || k.home == k.guarantee || k.home == scenario.NoGuarantee {
+			if k.home == "" || k.aside.State != card.Broken || k.home == k.guarantee || k.home == scenario.NoGuarantee {
 				*k.cell, k.aside = *k.aside, nil
 				continue
 			}
@@ -410,9 +411,9 @@ func attribute(all []*asked) (added []*asked) {
 		other := k.explanation(all)
 		switch {
 		case other == nil:
-		case k.home != "" && k.cell.State == report.CellUnknown:
+		case k.home != "" && k.cell.State == card.Unknown:
 			k.cell.Why = strings.TrimSuffix(without(k.aside), ".") + ": see " + other.id + "."
-		case k.cell.State == report.CellUnknown:
+		case k.cell.State == card.Unknown:
 			k.cell.Why = fmt.Sprintf("It cannot be judged, because %s is violated here for another reason: see %s.", k.aside.Property, other.id)
 		default:
 			k.cell.Why += fmt.Sprintf(" (But %s is violated here for another reason: see %s.)", k.aside.Property, other.id)
@@ -437,18 +438,18 @@ func (k *asked) atHome() *asked {
 }
 
 // settle settles for which guarantee each violation of a lock speaks, and takes the cells up that are added.
-func settle(card *report.Card, column int, all []*asked) (added []*asked) {
+func settle(made *card.Card, column int, all []*asked) (added []*asked) {
 	added = attribute(all)
-	l := &card.Locks[column]
+	l := &made.Locks[column]
 	for _, k := range added {
 		l.Cells = append(l.Cells, *k.cell)
-		row := report.CardGuarantee{Name: string(k.guarantee), Title: k.guarantee.Title()}
-		if slices.Contains(card.Guarantees, row) {
+		row := card.Guarantee{Name: string(k.guarantee), Title: k.guarantee.Title()}
+		if slices.Contains(made.Guarantees, row) {
 			continue
 		}
-		card.Guarantees = append(card.Guarantees, row)
+		made.Guarantees = append(made.Guarantees, row)
 		order := scenario.Guarantees()
-		slices.SortStableFunc(card.Guarantees, func(a, b report.CardGuarantee) int {
+		slices.SortStableFunc(made.Guarantees, func(a, b card.Guarantee) int {
 			return slices.Index(order, scenario.Guarantee(a.Name)) - slices.Index(order, scenario.Guarantee(b.Name))
 		})
 	}
@@ -461,7 +462,7 @@ func settle(card *report.Card, column int, all []*asked) (added []*asked) {
 // asideSaysMore reports that the cell of the violation aside is worse, or as unknown as the cell itself: then
 // what was seen says more than that something was not.
 func (k *asked) asideSaysMore() bool {
-	return k.aside.State.Worse(k.cell.State) > 0 || k.aside.State == report.CellUnknown && k.cell.State == report.CellUnknown
+	return k.aside.State.Worse(k.cell.State) > 0 || k.aside.State == card.Unknown && k.cell.State == card.Unknown
 }
 
 // explanation is another question whose answer explains the violation aside; nil: there is none.
@@ -475,7 +476,7 @@ func (k *asked) explanation(all []*asked) *asked {
 // explains reports that the cell is broken in a way that explains why a property is violated
 // elsewhere, too.
 func (k *asked) explains(p checker.Property) bool {
-	return k.cell.State == report.CellBroken &&
+	return k.cell.State == card.Broken &&
 		(slices.Contains(k.shown, p) || consequence(p) && slices.Contains(k.shown, checker.ExclusiveLease))
 }
 

@@ -12,15 +12,15 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/golden"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
-// card makes the card of built-in locks in the virtual world.
-func card(t *testing.T, scenarios []*scenario.Scenario, locks ...lock.Config) *report.Card {
+// cardOf is the card of built-in locks in the virtual world.
+func cardOf(t *testing.T, scenarios []*scenario.Scenario, locks ...lock.Config) *card.Card {
 	t.Helper()
 	o := Options{Scenarios: scenarios, Jobs: 2, Begin: func(string, string) {},
 		End: func(string, string) {}, Phase: func(string, string, string, string) {},
@@ -41,7 +41,7 @@ func card(t *testing.T, scenarios []*scenario.Scenario, locks ...lock.Config) *r
 }
 
 // inState are the cells of a lock in a state.
-func inState(l *report.CardLock, s report.CellState) (list []string) {
+func inState(l *card.Lock, s card.State) (list []string) {
 	for i := range l.Cells {
 		if c := &l.Cells[i]; c.State == s {
 			list = append(list, c.ID)
@@ -101,13 +101,13 @@ func TestCards(t *testing.T) {
 		locks[i].Algorithm = a.algorithm
 		locks[i].Mistakes.SwitchOff(a.rule)
 	}
-	made := card(t, scenariotest.Shipped(t), locks...)
+	made := cardOf(t, scenariotest.Shipped(t), locks...)
 	var text strings.Builder
 	for i := range made.Locks {
 		l := &made.Locks[i]
 		var lost []string
 		for _, g := range made.Guarantees {
-			if l.Row(g.Name) == report.CellBroken {
+			if l.Row(g.Name) == card.Broken {
 				lost = append(lost, g.Name)
 			}
 		}
@@ -115,8 +115,8 @@ func TestCards(t *testing.T) {
 			t.Errorf("%s loses %q: want %q", l.Label, lost, audited[i].loses)
 		}
 		fmt.Fprintf(&text, "%s: %d kept, %d not applicable\n",
-			l.Label, len(inState(l, report.CellKept)), len(inState(l, report.CellNotApplicable)))
-		for _, s := range []report.CellState{report.CellBroken, report.CellUnknown, report.CellByDesign} {
+			l.Label, len(inState(l, card.Kept)), len(inState(l, card.NotApplicable)))
+		for _, s := range []card.State{card.Broken, card.Unknown, card.ByDesign} {
 			if list := inState(l, s); len(list) > 0 {
 				fmt.Fprintf(&text, "  %s: %s\n", s, strings.Join(list, " "))
 			}
@@ -170,9 +170,9 @@ func TestInterruptedAuditSaysSo(t *testing.T) {
 	}
 	made, err := Run(ctx, Options{Locks: []Lock{{Label: "x", StandIn: own, Programs: programs}}, Scenarios: scenariotest.Shipped(t), Jobs: 1,
 		Trial: trial.Options{World: trial.Virtual, Out: t.TempDir(), Now: time.Now}})
-	if err != nil || !made.Interrupted || made.Has(report.CellKept) || !made.Has(report.CellUnknown) {
+	if err != nil || !made.Interrupted || made.Has(card.Kept) || !made.Has(card.Unknown) {
 		t.Errorf("interrupted: %v, kept: %v, unknown: %v, error: %v",
-			made.Interrupted, made.Has(report.CellKept), made.Has(report.CellUnknown), err)
+			made.Interrupted, made.Has(card.Kept), made.Has(card.Unknown), err)
 	}
 }
 

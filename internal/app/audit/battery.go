@@ -7,7 +7,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
@@ -44,7 +44,7 @@ func battery(list []*scenario.Scenario, own *scenario.StandIn) (all []question) 
 func ask(s *scenario.Scenario, own *scenario.StandIn) question {
 	q := question{id: ID(s), title: s.Title, guarantee: s.Guarantee}
 	var chosen, alike []scenario.Variant
-	for _, wanted := range []report.CellState{report.CellKept, report.CellByDesign} {
+	for _, wanted := range []card.State{card.Kept, card.ByDesign} {
 		for i := range s.Variants {
 			v := s.Variants[i].With(own)
 			if why := own.NotApplicable(&v.Setup); why != "" {
@@ -81,15 +81,15 @@ func with(s *scenario.Scenario, variants []scenario.Variant) *scenario.Scenario 
 
 // asks says what a variant asks of the lock in its place: kept, or by design where it asks
 // nothing because no lock of its class can keep it; empty: it is about something else.
-func asks(g scenario.Guarantee, v *scenario.Variant) report.CellState {
+func asks(g scenario.Guarantee, v *scenario.Variant) card.State {
 	p := g.Decides(v)
 	switch {
 	case p == "", g.Faultless() && (len(v.Setup.Faults.List) > 0 || v.Setup.Faults.Mix != nil):
 		return ""
 	case v.Expected(p) == checker.Holds:
-		return report.CellKept
+		return card.Kept
 	case g.ByDesign() != "" && (v.ByDesign(p) || g.Always()):
-		return report.CellByDesign
+		return card.ByDesign
 	}
 	return ""
 }

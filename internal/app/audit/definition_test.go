@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
@@ -87,7 +88,7 @@ func byDesign(t *testing.T, shipped []*scenario.Scenario, g scenario.Guarantee) 
 		if slices.ContainsFunc(shipped, func(s *scenario.Scenario) bool {
 			return s.Guarantee == g && slices.ContainsFunc(s.Variants, func(v scenario.Variant) bool {
 				v = v.Demanding(class, false)
-				return asks(g, &v) == report.CellByDesign
+				return asks(g, &v) == card.ByDesign
 			})
 		}) {
 			list = append(list, "`"+string(class)+"`")
@@ -120,13 +121,13 @@ type seen struct {
 // judged is what the definition says of a case.
 type judged struct {
 	again    []string
-	state    report.CellState
+	state    card.State
 	property checker.Property
 	runs     int
 	violated int
 	flaky    bool
 	// elsewhere is the state of a violation that counts elsewhere; empty: there is none.
-	elsewhere report.CellState
+	elsewhere card.State
 }
 
 // violations are those of a run, without the consequences of two holders.
@@ -165,7 +166,7 @@ func (s *seen) couldTell() bool {
 
 // naive judges a case by docs/reference/audit.md alone: from all runs of each variant, in order.
 func naive(g scenario.Guarantee, variants []string, runs map[string][]*seen, conforms bool) judged {
-	order := []report.CellState{report.CellBroken, report.CellUnknown, report.CellKept, report.CellByDesign, report.CellNotApplicable}
+	order := []card.State{card.Broken, card.Unknown, card.Kept, card.ByDesign, card.NotApplicable}
 	var out judged
 	best := len(order)
 	stop := false
@@ -186,11 +187,11 @@ func naive(g scenario.Guarantee, variants []string, runs map[string][]*seen, con
 		if ours && shown(leading) {
 			stop = true
 		}
-		of3 := func(p checker.Property) report.CellState {
+		of3 := func(p checker.Property) card.State {
 			if shown(p) && conforms {
-				return report.CellBroken
+				return card.Broken
 			}
-			return report.CellUnknown
+			return card.Unknown
 		}
 		one := judged{runs: len(of), property: deciding}
 		switch {
@@ -199,15 +200,15 @@ func naive(g scenario.Guarantee, variants []string, runs map[string][]*seen, con
 			one.state, one.violated = of3(leading), cmp.Or(confirmed[leading], unconfirmed[leading])
 			one.flaky = confirmed[leading]+unconfirmed[leading] < len(of)
 		case told == 0 && slices.ContainsFunc(of, func(r *seen) bool { return r.late }):
-			one.state, one.property = report.CellNotApplicable, ""
+			one.state, one.property = card.NotApplicable, ""
 		case told == 0:
-			one.state, one.property = report.CellUnknown, ""
+			one.state, one.property = card.Unknown, ""
 		case demanded:
-			one.state = report.CellKept
+			one.state = card.Kept
 		default:
-			one.state, one.violated = report.CellByDesign, lostByDesign
+			one.state, one.violated = card.ByDesign, lostByDesign
 		}
-		if leading != "" && !ours && out.elsewhere != report.CellBroken {
+		if leading != "" && !ours && out.elsewhere != card.Broken {
 			out.elsewhere = of3(leading)
 		}
 		if at := slices.Index(order, one.state); at < best {
@@ -300,7 +301,7 @@ func nodesSaw(both bool) (*history.History, *checker.Counterexample) {
 // Whoever reads docs/reference/audit.md can tell the state of a cell: a second judge, written from the page
 // alone, agrees with the first one on random outcomes of runs.
 func TestDefinitionOfACell(t *testing.T) {
-	count := make(map[report.CellState]int)
+	count := make(map[card.State]int)
 	for i := range suite.Amount(t, 5_000, 3_000) {
 		r := rand.New(rand.NewPCG(1, uint64(i)))
 		count[oneCase(t, r, uint64(i))]++
@@ -309,8 +310,8 @@ func TestDefinitionOfACell(t *testing.T) {
 		}
 	}
 	t.Log(count)
-	for _, s := range report.CellStates() {
-		if s != report.CellNotApplicable && count[s] < 100 {
+	for _, s := range card.States() {
+		if s != card.NotApplicable && count[s] < 100 {
 			t.Errorf("only %d cases are %s", count[s], s)
 		}
 	}
@@ -328,7 +329,7 @@ func someLock(r *rand.Rand) *Lock {
 	return l
 }
 
-func oneCase(t *testing.T, r *rand.Rand, number uint64) report.CellState {
+func oneCase(t *testing.T, r *rand.Rand, number uint64) card.State {
 	t.Helper()
 	some := func(one, of int) bool { return r.IntN(of) < one }
 	guarantees := []scenario.Guarantee{"exclusive", "paused-holder", "fencing", "owner-only", "memory-loss"}
@@ -444,31 +445,31 @@ func show(runs map[string][]*seen) string {
 
 // What was seen, but not shown, says more than that something could not be told. What was shown counts once.
 func TestViolationsThatCountElsewhere(t *testing.T) {
-	cell := func(id string, s report.CellState, p checker.Property) report.Cell {
-		return report.Cell{ID: id, State: s, Property: string(p), Why: "it is " + string(s) + "."}
+	cell := func(id string, s card.State, p checker.Property) card.Cell {
+		return card.Cell{ID: id, State: s, Property: string(p), Why: "it is " + string(s) + "."}
 	}
 	for name, c := range map[string]struct {
-		own, aside, other report.CellState
-		want              report.CellState
+		own, aside, other card.State
+		want              card.State
 		says              string
 	}{
-		"seen, and the case could not tell": {report.CellUnknown,
-			report.CellUnknown, report.CellKept, report.CellUnknown, "of the aside"},
-		"seen, and the case is kept": {report.CellKept, report.CellUnknown, report.CellKept, report.CellUnknown, "of the aside"},
-		"shown nowhere else":         {report.CellKept, report.CellBroken, report.CellKept, report.CellBroken, "of the aside"},
-		"shown elsewhere, and the case is kept": {report.CellKept,
-			report.CellBroken, report.CellBroken, report.CellKept, "violated here for another reason: see owner-only/y"},
-		"shown elsewhere, and nothing could tell": {report.CellUnknown,
-			report.CellBroken, report.CellBroken, report.CellUnknown, "see owner-only/y"},
-		"broken by itself, and something was seen":  {report.CellBroken, report.CellUnknown, report.CellKept, report.CellBroken, "it is broken."},
-		"broken by itself, and something was shown": {report.CellBroken, report.CellBroken, report.CellKept, report.CellBroken, "it is broken."},
+		"seen, and the case could not tell": {card.Unknown,
+			card.Unknown, card.Kept, card.Unknown, "of the aside"},
+		"seen, and the case is kept": {card.Kept, card.Unknown, card.Kept, card.Unknown, "of the aside"},
+		"shown nowhere else":         {card.Kept, card.Broken, card.Kept, card.Broken, "of the aside"},
+		"shown elsewhere, and the case is kept": {card.Kept,
+			card.Broken, card.Broken, card.Kept, "violated here for another reason: see owner-only/y"},
+		"shown elsewhere, and nothing could tell": {card.Unknown,
+			card.Broken, card.Broken, card.Unknown, "see owner-only/y"},
+		"broken by itself, and something was seen":  {card.Broken, card.Unknown, card.Kept, card.Broken, "it is broken."},
+		"broken by itself, and something was shown": {card.Broken, card.Broken, card.Kept, card.Broken, "it is broken."},
 	} {
 		own, aside, other := cell("exclusive/x", c.own, checker.ExclusiveLease),
 			cell("exclusive/x", c.aside, checker.OwnerRelease), cell("owner-only/y", c.other, checker.OwnerRelease)
 		aside.Why = "of the aside"
 		k := &asked{question: &question{id: own.ID, guarantee: "exclusive"}, cell: &own, aside: &aside}
 		o := &asked{question: &question{id: other.ID, guarantee: "owner-only"}, cell: &other}
-		if c.other == report.CellBroken {
+		if c.other == card.Broken {
 			o.shown = []checker.Property{checker.OwnerRelease}
 		}
 		attribute([]*asked{k, o})
@@ -480,29 +481,29 @@ func TestViolationsThatCountElsewhere(t *testing.T) {
 
 // What shows also without the fault of its case counts in the row of the guarantee that its property belongs to.
 func TestViolationsWithoutTheFault(t *testing.T) {
-	aside := report.Cell{ID: "memory-loss/x", State: report.CellBroken, Property: string(checker.ExclusiveLease), Why: "Two held it."}
-	ask := func(id string, state report.CellState) *asked {
-		c := &report.Cell{ID: id, State: state, Title: "a case"}
+	aside := card.Cell{ID: "memory-loss/x", State: card.Broken, Property: string(checker.ExclusiveLease), Why: "Two held it."}
+	ask := func(id string, state card.State) *asked {
+		c := &card.Cell{ID: id, State: state, Title: "a case"}
 		return &asked{question: &question{id: id, guarantee: scenario.Guarantee(c.Guarantee())}, cell: c}
 	}
 	free := func() *asked {
-		k, own := ask("memory-loss/x", report.CellUnknown), aside
+		k, own := ask("memory-loss/x", card.Unknown), aside
 		k.aside, k.home = &own, "exclusive"
 		return k
 	}
 	first, second := free(), free()
 	second.id = "failover/y"
 	added := attribute([]*asked{first, second})
-	if len(added) != 1 || added[0].id != "exclusive/x" || added[0].cell.State != report.CellBroken || added[0].guarantee != "exclusive" {
+	if len(added) != 1 || added[0].id != "exclusive/x" || added[0].cell.State != card.Broken || added[0].guarantee != "exclusive" {
 		t.Fatalf("added: %+v", added)
 	}
 	for _, k := range []*asked{first, second} {
-		if k.cell.State != report.CellUnknown || !strings.Contains(k.cell.Why, "also without the fault that this is about: see exclusive/x") {
+		if k.cell.State != card.Unknown || !strings.Contains(k.cell.Why, "also without the fault that this is about: see exclusive/x") {
 			t.Errorf("%s is %s: %s", k.id, k.cell.State, k.cell.Why)
 		}
 	}
 
-	other := ask("exclusive/z", report.CellBroken)
+	other := ask("exclusive/z", card.Broken)
 	other.shown = []checker.Property{checker.ExclusiveLease}
 	known := free()
 	if added = attribute([]*asked{known, other}); len(added) > 0 || !strings.Contains(known.cell.Why, "see exclusive/z") {
@@ -510,17 +511,17 @@ func TestViolationsWithoutTheFault(t *testing.T) {
 	}
 
 	seen := free()
-	seen.aside.State = report.CellUnknown
+	seen.aside.State = card.Unknown
 	if added = attribute([]*asked{seen}); len(added) > 0 || seen.cell.Why != "Two held it." {
 		t.Errorf("seen, and not shown: %+v, %s", added, seen.cell.Why)
 	}
 
-	card := &report.Card{Guarantees: []report.CardGuarantee{{Name: "memory-loss"}},
-		Locks: []report.CardLock{{Cells: []report.Cell{{ID: "memory-loss/x", State: report.CellUnknown}}}}}
+	made := &card.Card{Guarantees: []card.Guarantee{{Name: "memory-loss"}},
+		Locks: []card.Lock{{Cells: []card.Cell{{ID: "memory-loss/x", State: card.Unknown}}}}}
 	k := free()
-	k.cell = &card.Locks[0].Cells[0]
-	settle(card, 0, []*asked{k})
-	if card.Locks[0].Row("exclusive") != report.CellBroken || len(card.Guarantees) != 2 || card.Guarantees[0].Name != "exclusive" {
-		t.Errorf("the card has %+v, %+v", card.Guarantees, card.Locks[0].Cells)
+	k.cell = &made.Locks[0].Cells[0]
+	settle(made, 0, []*asked{k})
+	if made.Locks[0].Row("exclusive") != card.Broken || len(made.Guarantees) != 2 || made.Guarantees[0].Name != "exclusive" {
+		t.Errorf("the card has %+v, %+v", made.Guarantees, made.Locks[0].Cells)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
@@ -23,12 +23,12 @@ type Answer struct {
 	Lock int    `json:"lock"`
 	// Cell is the answer. Aside is the cell of a violation that may have another reason than what the question is about. Home is the guarantee
 	// that it belongs to, where it shows also without the faults of the question. Shown are all properties whose violation was shown.
-	Cell  *report.Cell       `json:"cell,omitempty"`
-	Aside *report.Cell       `json:"aside,omitempty"`
+	Cell  *card.Cell         `json:"cell,omitempty"`
+	Aside *card.Cell         `json:"aside,omitempty"`
 	Home  scenario.Guarantee `json:"home,omitempty"`
 	Shown []checker.Property `json:"shown,omitempty"`
 	// Cost was measured, where it is no question.
-	Cost *report.CardCost `json:"cost,omitempty"`
+	Cost *card.Cost `json:"cost,omitempty"`
 }
 
 // units are the pieces of work: of each lock the questions, and then the measurements of costs.
@@ -67,7 +67,7 @@ func (o *Options) Lengths(ctx context.Context) []time.Duration {
 }
 
 // RunPart does some pieces of work of an audit. The card has all questions and no answers.
-func RunPart(ctx context.Context, o Options, mine []int) (*report.Card, []Answer, error) {
+func RunPart(ctx context.Context, o Options, mine []int) (*card.Card, []Answer, error) {
 	a, list := newAudit(o)
 	began := o.Trial.Now()
 	isMine := func(k *asked) bool { _, ok := slices.BinarySearch(mine, k.unit); return ok }
@@ -110,29 +110,29 @@ func (a *audit) shortenPart(ctx context.Context, k *asked) {
 	}
 	switch {
 	case ctx.Err() != nil:
-	case k.cell.State == report.CellBroken:
+	case k.cell.State == card.Broken:
 		a.shorten(ctx, k)
-	case k.aside != nil && k.aside.State == report.CellBroken:
+	case k.aside != nil && k.aside.State == card.Broken:
 		a.shorten(ctx, &aside)
 	}
 }
 
 // Settle puts answers to the questions of a card: the card of an audit that gave them all. What has no answer is left out; or it is
 // unknown, where missing says why.
-func Settle(questions *report.Card, answers []Answer, missing string) *report.Card {
-	card := *questions
-	card.Locks, card.Guarantees = slices.Clone(questions.Locks), slices.Clone(questions.Guarantees)
+func Settle(questions *card.Card, answers []Answer, missing string) *card.Card {
+	made := *questions
+	made.Locks, made.Guarantees = slices.Clone(questions.Locks), slices.Clone(questions.Guarantees)
 	answers = slices.Clone(answers)
 	slices.SortFunc(answers, func(a, b Answer) int { return cmp.Compare(a.Unit, b.Unit) })
-	for i := range card.Locks {
-		l := &card.Locks[i]
+	for i := range made.Locks {
+		l := &made.Locks[i]
 		cells := slices.Clone(l.Cells)
 		l.Costs = nil
 		answered := make([]bool, len(cells))
 		var all []*asked
 		for j := range cells {
 			c := &cells[j]
-			c.State, c.Why = report.CellUnknown, missing
+			c.State, c.Why = card.Unknown, missing
 			at := slices.IndexFunc(answers, func(a Answer) bool { return a.Lock == i && a.Cell != nil && a.Cell.ID == c.ID })
 			if at < 0 {
 				continue
@@ -148,9 +148,9 @@ func Settle(questions *report.Card, answers []Answer, missing string) *report.Ca
 			all = append(all, k)
 		}
 		l.Cells = cells
-		settle(&card, i, all)
-		l.Cells = slices.DeleteFunc(l.Cells, func(c report.Cell) bool {
-			j := slices.IndexFunc(questions.Locks[i].Cells, func(q report.Cell) bool { return q.ID == c.ID })
+		settle(&made, i, all)
+		l.Cells = slices.DeleteFunc(l.Cells, func(c card.Cell) bool {
+			j := slices.IndexFunc(questions.Locks[i].Cells, func(q card.Cell) bool { return q.ID == c.ID })
 			return j >= 0 && !answered[j] && missing == ""
 		})
 		for _, a := range answers {
@@ -159,11 +159,11 @@ func Settle(questions *report.Card, answers []Answer, missing string) *report.Ca
 			}
 		}
 	}
-	return &card
+	return &made
 }
 
 // CheckAnswers reports what cannot be true of answers that were read from a file.
-func CheckAnswers(questions *report.Card, answers []Answer, units uint64) error {
+func CheckAnswers(questions *card.Card, answers []Answer, units uint64) error {
 	for _, a := range answers {
 		if a.Lock < 0 || a.Lock >= len(questions.Locks) || a.Unit >= units || (a.Cell == nil) == (a.Cost == nil) {
 			return fmt.Errorf("the answer %d is to no question", a.Unit)
@@ -171,11 +171,11 @@ func CheckAnswers(questions *report.Card, answers []Answer, units uint64) error 
 		if a.Home != "" && !slices.Contains(scenario.Guarantees(), a.Home) {
 			return fmt.Errorf("the answer %d belongs to no guarantee", a.Unit)
 		}
-		for _, c := range []*report.Cell{a.Cell, a.Aside} {
+		for _, c := range []*card.Cell{a.Cell, a.Aside} {
 			if c == nil {
 				continue
 			}
-			if a.Cell == nil || c.ID != a.Cell.ID || questions.Locks[a.Lock].Cell(c.ID) == nil || !slices.Contains(report.CellStates(), c.State) {
+			if a.Cell == nil || c.ID != a.Cell.ID || questions.Locks[a.Lock].Cell(c.ID) == nil || !slices.Contains(card.States(), c.State) {
 				return fmt.Errorf("the answer %d is to no question", a.Unit)
 			}
 			if !below(c.Report) || !below(c.Scenario) {

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
@@ -57,7 +57,7 @@ func (a *audit) shorten(ctx context.Context, k *asked) {
 }
 
 // write writes the scenario of a cell. It demands the property of any lock in its place.
-func (a *audit) write(l *Lock, q *question, cell *report.Cell, setup *scenario.Setup, property checker.Property) (string, error) {
+func (a *audit) write(l *Lock, q *question, cell *card.Cell, setup *scenario.Setup, property checker.Property) (string, error) {
 	head := scenario.Head{
 		Name: strings.ReplaceAll(cell.ID, "/", "-"), Title: q.title, Guarantee: q.guarantee,
 		Source: "the audit of " + l.Label + ", " + cell.ID,

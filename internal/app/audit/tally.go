@@ -14,6 +14,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
@@ -136,7 +137,7 @@ func speaks(g scenario.Guarantee, p, deciding *report.PropertyResult) bool {
 func (of *variantTally) doubts(v *report.Variant, deciding *report.PropertyResult) string {
 	switch {
 	case v.BrokeOff(), v.TooSlow != "" && (deciding == nil || !deciding.Met):
-		return report.TooSlowWords + v.TooSlow
+		return card.TooSlowWords + v.TooSlow
 	case v.Error != "":
 		return "the run failed: " + v.Error
 	case v.Interrupted:
@@ -225,9 +226,9 @@ func (t *tally) open() (names []string) {
 // answer is what came of the question: a cell, and maybe another one for a violation that may
 // have another reason than what the question is about.
 type answer struct {
-	report.Cell
+	card.Cell
 	// aside is the cell of a violation that does not speak for the guarantee; nil: there is none.
-	aside *report.Cell
+	aside *card.Cell
 	// shown are all properties whose violation was shown.
 	shown []checker.Property
 }
@@ -273,13 +274,13 @@ func (t *tally) conclude() answer {
 // guards the resource.
 type test struct {
 	setup scenario.Setup
-	report.Cell
+	card.Cell
 }
 
 // sort adds what came of a variant to the test that it belongs to. Where one variant keeps what another one
 // loses by design, as with tokens that the resource checks, the lock can keep it. Of other
 // tests that says nothing: a node that keeps its data is no comfort for one that does not.
-func (t *tally) sort(tests []test, variant string, one report.Cell) []test {
+func (t *tally) sort(tests []test, variant string, one card.Cell) []test {
 	setup := t.variant(variant).Setup
 	setup.Lock, setup.Fencing, setup.Resource = lock.Config{}, scenario.Fencing{}, scenario.Resource{}
 	for i := range tests {
@@ -295,13 +296,13 @@ func (t *tally) sort(tests []test, variant string, one report.Cell) []test {
 }
 
 // rank orders the states of variants that are the same test.
-func rank(s report.CellState) int {
-	return slices.Index([]report.CellState{report.CellNotApplicable,
-		report.CellByDesign, report.CellKept, report.CellUnknown, report.CellBroken}, s)
+func rank(s card.State) int {
+	return slices.Index([]card.State{card.NotApplicable,
+		card.ByDesign, card.Kept, card.Unknown, card.Broken}, s)
 }
 
-func (t *tally) empty() report.Cell {
-	return report.Cell{ID: t.id, Title: t.title, State: report.CellNotApplicable, Why: "Nothing was run."}
+func (t *tally) empty() card.Cell {
+	return card.Cell{ID: t.id, Title: t.title, State: card.NotApplicable, Why: "Nothing was run."}
 }
 
 // name reports that a variant's name tells a reader something.
@@ -311,30 +312,30 @@ func (t *tally) name(variant string) bool {
 
 // conclude writes into a cell what came of a variant in which nothing was violated that speaks
 // for the guarantee.
-func (of *variantTally) conclude(g scenario.Guarantee, cell *report.Cell) {
+func (of *variantTally) conclude(g scenario.Guarantee, cell *card.Cell) {
 	cell.Runs, cell.Undecided, cell.Report, cell.Replay = of.runs, of.undecided, of.report, of.replay
 	switch p := of.decided; {
 	case p == nil && of.late != "":
-		cell.State, cell.Why = report.CellNotApplicable, sentence("the lock does not wait for what this strikes. "+of.late)
+		cell.State, cell.Why = card.NotApplicable, sentence("the lock does not wait for what this strikes. "+of.late)
 	case p == nil:
-		cell.State, cell.TooSlow, cell.Why = report.CellUnknown, of.slow, sentence(cmp.Or(of.doubt, "nothing was put to the test"))
+		cell.State, cell.TooSlow, cell.Why = card.Unknown, of.slow, sentence(cmp.Or(of.doubt, "nothing was put to the test"))
 	case p.Expected == checker.Holds:
-		cell.State, cell.Property, cell.Why = report.CellKept, string(p.Name), sentence(p.Why)
+		cell.State, cell.Property, cell.Why = card.Kept, string(p.Name), sentence(p.Why)
 	default:
-		cell.State, cell.Property, cell.Why = report.CellByDesign, string(p.Name), g.ByDesign()
+		cell.State, cell.Property, cell.Why = card.ByDesign, string(p.Name), g.ByDesign()
 		cell.Violated = of.byDesign
 		if p.Verdict == checker.Violated {
-			cell.Why += report.HereWords + strings.TrimSuffix(p.Why, ".") + "."
+			cell.Why += card.HereWords + strings.TrimSuffix(p.Why, ".") + "."
 		}
 	}
 }
 
-func (b *broken) conclude(v *variantTally, l *Lock, cell *report.Cell) {
+func (b *broken) conclude(v *variantTally, l *Lock, cell *card.Cell) {
 	cell.Property, cell.Report, cell.Replay = string(b.name), b.report, b.replay
 	cell.Runs, cell.Violated, cell.Undecided = v.runs, b.times, v.undecided
 	cell.Flaky = b.times+b.unconfirmed < v.runs
 	rate := fmt.Sprintf("%d of %s", b.times, words.Count(v.runs, "run"))
-	cell.State = report.CellUnknown
+	cell.State = card.Unknown
 	switch {
 	case b.times == 0:
 		cell.Violated = b.unconfirmed
@@ -345,10 +346,10 @@ func (b *broken) conclude(v *variantTally, l *Lock, cell *report.Cell) {
 		cell.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, but the program does not conform to the lock protocol: %s",
 			b.name, rate, b.why))
 	case b.own:
-		cell.State = report.CellBroken
+		cell.State = card.Broken
 		cell.Why = sentence(fmt.Sprintf("%s (%s). That is not by design: what failed is %s", b.why, rate, b.assumption))
 	default:
-		cell.State, cell.Why = report.CellBroken, sentence(fmt.Sprintf("%s (%s)", b.why, rate))
+		cell.State, cell.Why = card.Broken, sentence(fmt.Sprintf("%s (%s)", b.why, rate))
 	}
 }
 

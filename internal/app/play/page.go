@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/docs"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/page"
 )
 
 //go:embed page
@@ -67,7 +67,7 @@ func compact(text string) ([]byte, error) {
 }
 
 // Stylesheet is the style of the playground, with that of the reports before it.
-func Stylesheet() string { return report.Stylesheet() + file("play.css") }
+func Stylesheet() string { return page.Stylesheet() + file("play.css") }
 
 // Page is the playground as one HTML file, which opens from disk and needs nothing else.
 func (b *Bundle) Page() (html []byte, policy string, err error) {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/page"
 )
 
 //go:embed page/*.tmpl page/serve.css
@@ -241,7 +242,7 @@ func (h *Handler) report(w http.ResponseWriter, write func(*bytes.Buffer) error)
 	if err := write(&b); err != nil {
 		return err
 	}
-	w.Header().Set("Content-Security-Policy", report.Policy()+"; frame-ancestors 'none'")
+	w.Header().Set("Content-Security-Policy", page.Policy()+"; frame-ancestors 'none'")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = w.Write(b.Bytes())
 	return nil

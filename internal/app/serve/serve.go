@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/page"
 )
 
 // DefaultAddr is where Run listens unless told otherwise: this machine alone.
@@ -146,7 +146,7 @@ func knownHost(host string, names []string) bool {
 
 func (h *Handler) style(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/css; charset=utf-8")
-	_, _ = w.Write([]byte(report.Stylesheet() + serveStyle))
+	_, _ = w.Write([]byte(page.Stylesheet() + serveStyle))
 }
 
 // page is a handler that may fail.

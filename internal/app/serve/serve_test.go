@@ -17,6 +17,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/serve"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/page"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
@@ -162,7 +163,7 @@ func TestRunShowsItsReport(t *testing.T) {
 	if strings.Contains(body, "planted") {
 		t.Error("a file that lay in the folder was served as a page")
 	}
-	if csp := head.Get("Content-Security-Policy"); !strings.HasPrefix(csp, report.Policy()) || strings.Contains(csp, "unsafe") {
+	if csp := head.Get("Content-Security-Policy"); !strings.HasPrefix(csp, page.Policy()) || strings.Contains(csp, "unsafe") {
 		t.Errorf("policy %q", csp)
 	}
 	if code, body, _ := get(t, h, "/run/cut/20261120-100000-7/"); code != 200 ||

@@ -17,7 +17,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 )
 
 // Work is what all shards together do. Shards fit together if it is the same in all of them.
@@ -138,7 +138,7 @@ type Record struct {
 	// Points are those of a sweep.
 	Points []explore.Cell `json:"points,omitempty"`
 	// Card has all of an audit but the answers, which are those of the shard.
-	Card    *report.Card   `json:"card,omitempty"`
+	Card    *card.Card     `json:"card,omitempty"`
 	Answers []audit.Answer `json:"answers,omitempty"`
 }
 

@@ -20,6 +20,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // source is a shard in its folder. Nothing outside the folder is read, also where links lead there.
@@ -255,8 +257,8 @@ func (w *Whole) Copy(out string) error {
 	for _, name := range names {
 		isMerged := slices.ContainsFunc(w.shards, func(s *source) bool { return w.Work.Folder(s.Shard) == name })
 		if !isMerged && exists(filepath.Join(all, name, RecordFile)) {
-			return fmt.Errorf("in %s there is a shard that is not merged here: %s\n"+
-				"hint: merge it, too, or choose another folder with -o", out, filepath.Join(all, name))
+			return words.WithHint(fmt.Errorf("in %s there is a shard that is not merged here: %s", out, filepath.Join(all, name)),
+				"merge it, too, or choose another folder with -o")
 		}
 	}
 	c := &copying{}
@@ -265,7 +267,7 @@ func (w *Whole) Copy(out string) error {
 		if there, err := read(to); err == nil && bytes.Equal(there.text, s.text) {
 			continue
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s is another one than %s\nhint: choose another folder with -o", filepath.Join(to, RecordFile), s.path())
+			return words.WithHint(fmt.Errorf("%s is another one than %s", filepath.Join(to, RecordFile), s.path()), "choose another folder with -o")
 		}
 		if err := c.folder(s.dir, to); err != nil {
 			return fmt.Errorf("failed to copy %s: %w", s.dir, err)
@@ -386,7 +388,7 @@ func (w *Whole) Scenario() ([]byte, error) {
 }
 
 // Card is the card of an audit with the answers of all shards.
-func (w *Whole) Card() (*report.Card, error) {
+func (w *Whole) Card() (*card.Card, error) {
 	questions := *w.shards[0].Card
 	questions.Locks, questions.Versions = slices.Clone(questions.Locks), maps.Clone(questions.Versions)
 	questions.WallMS, questions.Interrupted, questions.Missing = 0, false, w.Missing
@@ -440,7 +442,7 @@ func (w *Whole) sameQuestions(s *source) error {
 	}
 	for i := range s.Card.Locks {
 		a, b := &first.Card.Locks[i], &s.Card.Locks[i]
-		id := func(x, y report.Cell) bool { return x.ID == y.ID }
+		id := func(x, y card.Cell) bool { return x.ID == y.ID }
 		switch {
 		case a.Label != b.Label || a.Name != b.Name || a.Version != b.Version || a.Class != b.Class:
 			return fail(fmt.Sprintf("the lock %s %s %s, and %s %s %s", a.Label, a.Name, a.Version, b.Label, b.Name, b.Version))
@@ -460,7 +462,7 @@ func (w *Whole) linked(r *Record, a audit.Answer) audit.Answer {
 			*name = w.Link(r, *name)
 		}
 	}
-	for _, c := range []**report.Cell{&a.Cell, &a.Aside} {
+	for _, c := range []**card.Cell{&a.Cell, &a.Aside} {
 		if *c != nil {
 			own := **c
 			link(&own.Report)

@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
@@ -271,7 +272,7 @@ func resultsIn(path string) ([]*report.Result, error) {
 	}
 	var list []*report.Result
 	for _, d := range documents {
-		if _, err := report.ReadCard(bytes.NewReader(d)); err == nil {
+		if _, err := card.Read(bytes.NewReader(d)); err == nil {
 			return nil, &AuditError{path}
 		}
 		r, err := report.ReadJSON(bytes.NewReader(d))

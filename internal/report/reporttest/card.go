@@ -6,20 +6,21 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 )
 
 // Cards are report cards by name: of one lock in all states, of several, and ones that attack
 // their reader.
-func Cards() map[string]*report.Card {
-	return map[string]*report.Card{
+func Cards() map[string]*card.Card {
+	return map[string]*card.Card{
 		"card": Card(), "card-several": SeveralLocks(), "card-hostile": HostileCard(),
-		"card-empty": {CardVersion: report.CardVersion, World: "live",
-			Guarantees: []report.CardGuarantee{}, Locks: []report.CardLock{{Label: "nothing", Cells: []report.Cell{}}}},
+		"card-empty": {CardVersion: card.Version, World: "live",
+			Guarantees: []card.Guarantee{}, Locks: []card.Lock{{Label: "nothing", Cells: []card.Cell{}}}},
 	}
 }
 
 // cardGuarantees are the rows of these cards.
-var cardGuarantees = []report.CardGuarantee{
+var cardGuarantees = []card.Guarantee{
 	{Name: "exclusive", Title: "Without faults, two clients never hold the lock at once"},
 	{Name: "paused-holder", Title: "A holder that is paused past its lease does no harm"},
 	{Name: "late-messages", Title: "Messages that are late, lost or overtaken do not give the lock to two clients"},
@@ -42,17 +43,17 @@ var cardGuarantees = []report.CardGuarantee{
 }
 
 // Card is the card of one lock with cells in all states.
-func Card() *report.Card {
+func Card() *card.Card {
 	c := cardFrame()
 	c.Replay = "sim audit --lock 'python3 my_lock.py' --seed 42"
-	c.Locks = []report.CardLock{cardLock("my-lock", 0)}
+	c.Locks = []card.Lock{cardLock("my-lock", 0)}
 	c.Locks[0].Version, c.Locks[0].Homepage, c.Locks[0].Command = "1.2", "https://example.com/my-lock", "python3 my_lock.py"
 	c.Locks[0].Costs = cardCosts()
 	return c
 }
 
 // SeveralLocks is a card of four locks, of which one does not conform and one has a long name.
-func SeveralLocks() *report.Card {
+func SeveralLocks() *card.Card {
 	c := cardFrame()
 	c.World, c.Nodes, c.Interrupted = "virtual", "", true
 	c.Replay = "sim audit --lock redlock --lock set-nx-px --lock watchdog --world virtual --seed 42"
@@ -65,19 +66,19 @@ func SeveralLocks() *report.Card {
 }
 
 // HostileCard is a card in which every text that others may write attacks its reader.
-func HostileCard() *report.Card {
+func HostileCard() *card.Card {
 	c := cardFrame()
 	c.Replay = "sim audit --lock '" + BreakOut + "' " + BreakTerm
 	c.Versions = map[string]string{"sim": BreakOut + BreakTerm}
 	c.Started, c.World, c.Nodes = BreakAttr+BreakOut, BreakOut, BreakMD
-	c.Guarantees = []report.CardGuarantee{{Name: BreakOut, Title: BreakCSS},
+	c.Guarantees = []card.Guarantee{{Name: BreakOut, Title: BreakCSS},
 		{Name: BreakTerm, Title: BreakMD}, {Name: "javascript:alert(7)", Title: BreakAttr}}
 	for _, label := range []string{BreakOut + BreakTerm, "javascript:alert(5)|" + BreakMD} {
-		l := report.CardLock{Label: label, Command: BreakCSS, NotConforming: BreakOut + BreakTerm + BreakMD,
+		l := card.Lock{Label: label, Command: BreakCSS, NotConforming: BreakOut + BreakTerm + BreakMD,
 			Lock: report.Lock{Name: BreakOut, Version: BreakTerm, Homepage: "javascript:alert(5)", Class: BreakAttr, Promise: BreakMD}}
 		for i, g := range c.Guarantees {
-			for _, s := range report.CellStates() {
-				l.Cells = append(l.Cells, report.Cell{ID: g.Name + "/" + BreakAttr + BreakOut,
+			for _, s := range card.States() {
+				l.Cells = append(l.Cells, card.Cell{ID: g.Name + "/" + BreakAttr + BreakOut,
 					Title: BreakOut + BreakTerm, State: s, Why: BreakMD + BreakOut + BreakTerm + BreakCSS,
 					Property: BreakOut, Variant: BreakTerm + BreakOut, Runs: 3, Violated: i,
 					Report: "javascript:alert(6)", Scenario: BreakAttr + "//example.com/" + BreakOut, Replay: BreakOut + BreakTerm})
@@ -92,74 +93,74 @@ func HostileCard() *report.Card {
 	return c
 }
 
-func cardFrame() *report.Card {
-	return &report.Card{CardVersion: report.CardVersion,
+func cardFrame() *card.Card {
+	return &card.Card{CardVersion: card.Version,
 		World: "live", Nodes: "process", Seed: 42, Started: "2026-11-20T20:45:01Z", WallMS: 68_000,
 		Versions: map[string]string{"sim": "0.1.0", "redis": "8.0.2"}, Guarantees: cardGuarantees}
 }
 
-func cardCosts() []report.CardCost {
-	var list []report.CardCost
+func cardCosts() []card.Cost {
+	var list []card.Cost
 	for _, v := range Cost().Variants {
-		list = append(list, report.CardCost{Scenario: "cost-acquire",
+		list = append(list, card.Cost{Scenario: "cost-acquire",
 			Variant: v.Name, Cost: *v.Cost, Report: "my-lock/cost-acquire/20261120-204501-42/report.html"})
 	}
 	return list
 }
 
 // cardLock is a column. Locks of different numbers differ in a few cells.
-func cardLock(label string, number int) report.CardLock {
-	l := report.CardLock{Label: label, Lock: report.Lock{Name: label, Class: "single", Promise: "the TTL that it asked for", InPlace: true}}
-	add := func(id, title string, s report.CellState, p checker.Property, runs, violated int, why string) *report.Cell {
+func cardLock(label string, number int) card.Lock {
+	l := card.Lock{Label: label, Lock: report.Lock{Name: label, Class: "single", Promise: "the TTL that it asked for", InPlace: true}}
+	add := func(id, title string, s card.State, p checker.Property, runs, violated int, why string) *card.Cell {
 		guarantee, name, _ := strings.Cut(id, "/")
-		c := report.Cell{ID: id, Title: title, State: s, Why: why,
+		c := card.Cell{ID: id, Title: title, State: s, Why: why,
 			Property: string(p), Runs: runs, Violated: violated, Flaky: violated > 0 && violated < runs}
 		if runs > 0 {
 			c.Report = fmt.Sprintf("%s/%s/20261120-204501-42/report.html", label, name)
 			c.Replay = fmt.Sprintf("sim run %s --seed 42 --lock 'python3 my_lock.py'", name)
 		}
-		if s == report.CellBroken {
+		if s == card.Broken {
 			c.Scenario = fmt.Sprintf("%s/%s-%s.yaml", label, guarantee, name)
 		}
 		l.Cells = append(l.Cells, c)
 		return &l.Cells[len(l.Cells)-1]
 	}
-	kept := func(id, title, why string) { add(id, title, report.CellKept, checker.ExclusiveLease, 1, 0, why) }
-	never := func(id, title, why string) { add(id, title, report.CellNotApplicable, "", 0, 0, why) }
+	kept := func(id, title, why string) { add(id, title, card.Kept, checker.ExclusiveLease, 1, 0, why) }
+	never := func(id, title, why string) { add(id, title, card.NotApplicable, "", 0, 0, why) }
 	kept("exclusive/reentrant", "A client that takes the lock twice", "No two promises overlapped (4 grants, 2 contended).")
 	kept("exclusive/set-nx-px", "Three clients, no faults", "No two promises overlapped (3 grants, 2 contended).")
 	paused := "A lease can end while its holder is paused, and the holder cannot notice in time. " +
 		"Only a resource that checks fencing tokens can refuse its late write."
 	for i := range 6 {
 		add(fmt.Sprintf("paused-holder/pause-%d", i), "A client is paused past its lease, then writes",
-			report.CellByDesign, checker.NoLateEffect, 1, 1,
-			paused+report.HereWords+"a write of c1 took effect 347 ms after its validity had ended.")
+			card.ByDesign, checker.NoLateEffect, 1, 1,
+			paused+card.HereWords+"a write of c1 took effect 347 ms after its validity had ended.")
 	}
 	kept("paused-holder/fenced", "The same, with a fence", "No write took effect too late (2 writes).")
 	kept("late-messages/answer-lost", "The answer of an acquire is lost", "No two promises overlapped (2 grants, 1 contended).")
 	never("unreachable-minority/found-reachable-quorum",
 		"Two of three nodes cannot be reached", "The scenario needs 3 nodes, and it takes one.")
 	late := add("late-release/value-per-client", "A late clean-up deletes the key that the same client set later",
-		report.CellBroken, checker.ExclusiveLease, 10, 4,
+		card.Broken, checker.ExclusiveLease, 10, 4,
 		"2 holders at once for 699 ms (4 of 10 runs).")
 	late.Variant = "per-client"
 	if number == 1 {
-		*late = report.Cell{ID: late.ID, Title: late.Title,
-			State: report.CellKept, Why: "No two promises overlapped (2 grants, 1 contended).", Runs: 1, Report: late.Report}
+		*late = card.Cell{ID: late.ID, Title: late.Title,
+			State: card.Kept, Why: "No two promises overlapped (2 grants, 1 contended).", Runs: 1, Report: late.Report}
 	}
 	never("memory-loss/node-restart", "A node comes back without its keys", "The scenario needs 3 nodes, and it takes one.")
 	never("node-clock-jump/clock-jump", "The clock of a node jumps", "The scenario needs 3 nodes, and it takes one.")
 	never("node-clock-drift/fast-node-clock", "The clock of a node runs fast", "The scenario needs 3 nodes, and it takes one.")
 	kept("client-clock/wall-clock-client", "The clock of a client is moved back", "No two promises overlapped (2 grants, 1 contended).")
-	add("failover/failover", "A replica is promoted that never got the key", report.CellByDesign, checker.ExclusiveLease, 1, 1,
-		"Replication is asynchronous: a replica can be promoted that never got the key."+report.HereWords+"2 holders at once for 1.2 s.")
+	add("failover/failover", "A replica is promoted that never got the key", card.ByDesign, checker.ExclusiveLease, 1, 1,
+		"Replication is asynchronous: a replica can be promoted that never got the key."+card.HereWords+"2 holders at once for 1.2 s.")
 	add("owner-only/constant-value", "All clients write the same value",
-		report.CellBroken, checker.OwnerRelease, 3, 3, "The release of c1 deleted the key of c2 on A (3 of 3 runs).")
+		card.Broken, checker.OwnerRelease, 3, 3, "The release of c1 deleted the key of c2 on A (3 of 3 runs).")
 	never("no-resurrection/resurrected-lease", "A renewal comes after the key expired", `The scenario needs "renew", which it cannot do.`)
 	never("told-when-lost/extension", "The key goes while the client believes in it", `The scenario needs "renew", which it cannot do.`)
 	add("fencing/counter-restart", "The counter of tokens is lost",
-		report.CellUnknown, checker.OrderedTokens, 3, 0, "Ordered-tokens is undecided: no grant came after another.").Undecided = 3
-	add("dead-holder/setnx-del", "A client dies with the lock", report.CellUnknown, checker.DeadlockFree, 3, 3,
+		card.Unknown, checker.OrderedTokens, 3, 0, "Ordered-tokens is undecided: no grant came after another.").Undecided = 3
+	add("dead-holder/setnx-del", "A client dies with the lock", card.Unknown, checker.DeadlockFree, 3, 3,
 		"Look here: deadlock-free is violated by the lock's word, but not by what the nodes saw: "+
 			"the lock keeps no key on the nodes, so they cannot confirm it.")
 	never("dead-minority/dead-node-raises", "A dead node raises an error", "The scenario needs 3 nodes, and it takes one.")

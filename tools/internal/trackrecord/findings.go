@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
@@ -150,7 +150,7 @@ func (p *place) check(all []Library) error {
 }
 
 // explains reports that a finding is about a cell of a lock's card.
-func (f *Finding) explains(lock string, c *report.Cell) bool {
+func (f *Finding) explains(lock string, c *card.Cell) bool {
 	return slices.ContainsFunc(f.Where, func(p place) bool { return p.Lock == lock && slices.Contains(p.Cases, c.ID) })
 }
 

@@ -5,16 +5,17 @@ import (
 	"io"
 	"strings"
 
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
+	"github.com/redlock-sim/redlock-sim/internal/report/page"
 )
 
 //go:embed page.tmpl
-var page string
+var recordTemplate string
 
 // WriteHTML writes the record as a page of its own, which loads nothing. link leads from the page to a file of the
 // repository.
 func WriteHTML(w io.Writer, r *Record, link func(file string) string) error {
-	return report.WritePage(w, page, struct {
+	return page.Write(w, recordTemplate, struct {
 		*Record
 		Link func(string) string
 	}{r, link})
@@ -24,7 +25,7 @@ func WriteHTML(w io.Writer, r *Record, link func(file string) string) error {
 func (l *Library) HomepageParts() []string { return strings.SplitAfter(l.Homepage, "/") }
 
 // States are those that a cell can have.
-func (*Record) States() []report.CellState { return report.CellStates() }
+func (*Record) States() []card.State { return card.States() }
 
 // Day is when the search began.
 func (s *search) Day() string { return day(s.Started) }

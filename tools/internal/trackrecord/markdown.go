@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 )
 
 const intro = `What ` + "`sim`" + ` saw of well-known lock libraries. ` +
@@ -30,7 +31,7 @@ is measured again if its version is another; to measure it anew for another reas
 `
 
 // text is a text of a program, code a command line, for Markdown.
-var text, code = report.Markdown, report.MarkdownCode
+var text, code = plain.Markdown, plain.MarkdownCode
 
 // writeMarkdown writes docs/track-record.md.
 func writeMarkdown(w io.Writer, r *Record) error {
@@ -78,7 +79,7 @@ func (r *Record) tables(b *bytes.Buffer) {
 		line := []string{"**" + text(row.Name) + "**"}
 		for _, c := range row.Cells {
 			badge := c.State.Badge()
-			if c.State == report.CellNotApplicable {
+			if c.State == card.NotApplicable {
 				line = append(line, badge.Icon)
 				continue
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
@@ -53,21 +54,21 @@ func TestMeasure(t *testing.T) {
 		}
 		write("state.json", text.String())
 	}
-	card := &report.Card{CardVersion: 1, World: "live", Versions: map[string]string{"sim": "v1"},
-		Locks: []report.CardLock{{Label: "a", Command: "bin/a", Lock: report.Lock{Version: "1.2"}}}}
+	given := &card.Card{CardVersion: 1, World: "live", Versions: map[string]string{"sim": "v1"},
+		Locks: []card.Lock{{Label: "a", Command: "bin/a", Lock: report.Lock{Version: "1.2"}}}}
 	give := func() {
 		t.Helper()
 		var text bytes.Buffer
-		if err := report.WriteCardJSON(&text, card); err != nil {
+		if err := card.WriteJSON(&text, given); err != nil {
 			t.Fatal(err)
 		}
 		write("given.json", text.String())
 	}
 	for _, g := range scenario.Guarantees() {
-		card.Guarantees = append(card.Guarantees, report.CardGuarantee{Name: string(g)})
+		given.Guarantees = append(given.Guarantees, card.Guarantee{Name: string(g)})
 	}
-	all := card.Guarantees
-	card.Guarantees = all[1:]
+	all := given.Guarantees
+	given.Guarantees = all[1:]
 	give()
 	write("bin/sim", fakeSim)
 	write("bin/a", strings.Replace(fakeLock, "CLASS", `"class":"single"`, 1))
@@ -90,7 +91,7 @@ func TestMeasure(t *testing.T) {
 	if got, err := calls("a", "130"); got != audit+search || err == nil {
 		t.Errorf("a search that breaks off: %q (%v)", got, err)
 	}
-	card.Guarantees = all
+	given.Guarantees = all
 	give()
 	searchedFor(20 * time.Minute)
 	if got, err := calls("a", "2"); got != audit+goesOn || err != nil {

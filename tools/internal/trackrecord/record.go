@@ -9,7 +9,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -27,21 +27,21 @@ type Record struct {
 // lock is a library with what was measured: its card, its column on that, and what was searched, nil if nothing was.
 type lock struct {
 	Library
-	Card   *report.Card
-	On     *report.CardLock
+	Card   *card.Card
+	On     *card.Lock
 	Search *search
 }
 
 // Row is a guarantee; Cells go with the locks.
 type Row struct {
-	report.CardGuarantee
+	card.Guarantee
 	Cells []cell
 }
 
 // cell is a guarantee of a lock: the worst state of its cases, and how many of those that apply are kept.
 type cell struct {
 	Lock  string
-	State report.CellState
+	State card.State
 	Count string
 }
 
@@ -111,7 +111,7 @@ func (r *Record) rows() {
 	for i := range r.Locks {
 		for _, g := range r.Locks[i].Card.Guarantees {
 			if !slices.ContainsFunc(r.Rows, func(known Row) bool { return known.Name == g.Name }) {
-				r.Rows = append(r.Rows, Row{CardGuarantee: g})
+				r.Rows = append(r.Rows, Row{Guarantee: g})
 			}
 		}
 	}
@@ -126,8 +126,8 @@ func cellOf(l *lock, guarantee string) cell {
 	c := cell{Lock: l.Name, State: l.On.Row(guarantee), Count: "no case applies"}
 	kept, applies := 0, 0
 	for i := range l.On.Cells {
-		if one := &l.On.Cells[i]; one.Guarantee() == guarantee && one.State != report.CellNotApplicable {
-			if applies++; one.State == report.CellKept {
+		if one := &l.On.Cells[i]; one.Guarantee() == guarantee && one.State != card.NotApplicable {
+			if applies++; one.State == card.Kept {
 				kept++
 			}
 		}
@@ -180,7 +180,7 @@ func (r *Record) match(l *lock) {
 		c := &l.On.Cells[i]
 		what := fmt.Sprintf("%s: %s, violated in %d of %s", c.ID, c.State, c.Violated, words.Count(c.Runs, "run"))
 		known := r.shown(l.Name+", "+what, func(f *Finding) bool { return f.explains(l.Name, c) })
-		if !known && c.State == report.CellBroken {
+		if !known && c.State == card.Broken {
 			r.Open = append(r.Open, open{l.Name, what, c.Why, c.Replay})
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -37,13 +38,13 @@ func kept(t *testing.T, root string) []Library {
 		}
 	}
 	var all []Library
-	lock := func(name string, card *report.Card, s *searched, state *explore.State) {
+	lock := func(name string, made *card.Card, s *searched, state *explore.State) {
 		all = append(all, Library{Name: name, Adapter: "adapters/" + name,
 			Command: "bin/adapters/" + name, Homepage: "https://example.com/" + name})
-		if card != nil {
-			card.Locks = card.Locks[:1]
-			card.Versions = map[string]string{"sim": "v1", "redis": "7.0.15"}
-			write(cardFile(root, name), func(w io.Writer) error { return report.WriteCardJSON(w, card) })
+		if made != nil {
+			made.Locks = made.Locks[:1]
+			made.Versions = map[string]string{"sim": "v1", "redis": "7.0.15"}
+			write(cardFile(root, name), func(w io.Writer) error { return card.WriteJSON(w, made) })
 		}
 		if s != nil {
 			s.sum(state)
@@ -89,9 +90,9 @@ func state(t *testing.T) *explore.State {
 }
 
 // someFindings are about a cell of alpha.
-func someFindings(c *report.Card) []Finding {
+func someFindings(c *card.Card) []Finding {
 	for i := range c.Locks[0].Cells {
-		if cell := &c.Locks[0].Cells[i]; cell.State == report.CellBroken {
+		if cell := &c.Locks[0].Cells[i]; cell.State == card.Broken {
 			return []Finding{{ID: "one", Title: "alpha: <b>it breaks</b>", Library: "alpha", Version: "1.2", Shows: "sim run x", Rate: "3 of 3 runs",
 				Where:  []place{{Lock: "alpha", Cases: []string{cell.ID}}},
 				Source: []source{{"alpha.go", "lock", "It locks twice."}}, Report: "docs/findings/one.md", Scenario: "scenarios/gc-pause.yaml"}}
@@ -257,22 +258,22 @@ func TestLeft(t *testing.T) {
 // TestAudited: a card is kept as long as it is of the same sim, library and command.
 func TestAudited(t *testing.T) {
 	t.Parallel()
-	card := func() *report.Card {
-		c := &report.Card{Versions: map[string]string{"sim": "v1"},
-			Locks: []report.CardLock{{Command: "bin/lock", Lock: report.Lock{Version: "1.2"}}}}
+	whole := func() *card.Card {
+		c := &card.Card{Versions: map[string]string{"sim": "v1"},
+			Locks: []card.Lock{{Command: "bin/lock", Lock: report.Lock{Version: "1.2"}}}}
 		for _, g := range scenario.Guarantees() {
-			c.Guarantees = append(c.Guarantees, report.CardGuarantee{Name: string(g)})
+			c.Guarantees = append(c.Guarantees, card.Guarantee{Name: string(g)})
 		}
 		return c
 	}
 	now := versions{"v1", "7.0.15", "1.2", "bin/lock"}
-	interrupted, newer, before := card(), card(), card()
+	interrupted, newer, before := whole(), whole(), whole()
 	before.Guarantees = before.Guarantees[1:]
 	interrupted.Interrupted, newer.Versions = true, map[string]string{"sim": "v2"}
 	for name, c := range map[string]struct {
-		card *report.Card
+		card *card.Card
 		want bool
-	}{"none": {nil, false}, "same": {card(), true}, "interrupted": {interrupted, false},
+	}{"none": {nil, false}, "same": {whole(), true}, "interrupted": {interrupted, false},
 		"newer sim": {newer, true}, "a guarantee is missing": {before, false}} {
 		if got := (&stored{Card: c.card}).audited(now); got != c.want {
 			t.Errorf("%s: %v", name, got)

@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
@@ -62,7 +62,7 @@ func (s *searched) write(name string) error {
 
 // stored is what is kept of a library, and the state of a search that was made here. What is not there is nil.
 type stored struct {
-	Card     *report.Card
+	Card     *card.Card
 	Searched *searched
 	State    *explore.State
 }
@@ -77,7 +77,7 @@ func foundDir(root, name string) string  { return filepath.Join(root, recordDir,
 func readStored(root, name string) (*stored, error) {
 	s := &stored{}
 	err := readIf(cardFile(root, name), func(r io.Reader) (err error) {
-		s.Card, err = report.ReadCard(r)
+		s.Card, err = card.Read(r)
 		if err == nil && len(s.Card.Locks) != 1 {
 			err = errors.New("want a card of one lock")
 		}
@@ -129,9 +129,9 @@ func (s *stored) audited(now versions) bool {
 }
 
 // complete: the card has a row for each guarantee that there is now.
-func complete(c *report.Card) bool {
+func complete(c *card.Card) bool {
 	for _, g := range scenario.Guarantees() {
-		if g != scenario.NoGuarantee && !slices.ContainsFunc(c.Guarantees, func(row report.CardGuarantee) bool { return row.Name == string(g) }) {
+		if g != scenario.NoGuarantee && !slices.ContainsFunc(c.Guarantees, func(row card.Guarantee) bool { return row.Name == string(g) }) {
 			return false
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/picture"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
@@ -53,9 +54,9 @@ type Answer struct {
 	Cast    *Cast    `json:"cast,omitempty"`
 	Points  []string `json:"points,omitempty"`
 	// Telling and Drawing are what to show of the variant.
-	Telling *report.Telling `json:"telling,omitempty"`
-	Drawing *report.Drawing `json:"drawing,omitempty"`
-	Faults  []Fault         `json:"faults,omitempty"`
+	Telling *report.Telling  `json:"telling,omitempty"`
+	Drawing *picture.Drawing `json:"drawing,omitempty"`
+	Faults  []Fault          `json:"faults,omitempty"`
 	// RunMicros is how long all runs and judgements took, DrawMicros the drawing, in microseconds.
 	RunMicros  int64 `json:"runMicros"`
 	DrawMicros int64 `json:"drawMicros"`
@@ -175,7 +176,7 @@ func (a *Answer) run(ctx context.Context, s *scenario.Scenario, e *Experiment) {
 	told := report.Tell(v)
 	a.Telling, a.RunMicros = &told, time.Since(began).Microseconds()
 	began = time.Now()
-	drawing, err := report.Draw(v, report.DrawOptions{ID: e.ID, Width: e.Width, From: time.Duration(e.From), To: time.Duration(e.To)})
+	drawing, err := picture.Draw(v.Subject(), picture.Options{ID: e.ID, Width: e.Width, From: time.Duration(e.From), To: time.Duration(e.To)})
 	if err != nil {
 		a.Error = err.Error()
 		return

@@ -2,10 +2,13 @@
 package tab
 
 import (
+	"bytes"
 	"context"
 	_ "embed" // the script that measures
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -251,4 +254,29 @@ func (b *Tab) Quiet(prefix string) {
 			b.T.Errorf("the page asked for %s", url)
 		}
 	}
+}
+
+var pageObject = regexp.MustCompile(`/Type\s*/Page\b[^s]`)
+
+// Pages counts the pages of a printed document: with poppler where it is there, else in the file.
+func (b *Tab) Pages(pdf []byte) int {
+	b.T.Helper()
+	if path, err := exec.LookPath("pdfinfo"); err == nil {
+		cmd := exec.Command(path, "-")
+		cmd.Stdin = bytes.NewReader(pdf)
+		out, err := suite.Output(b.T, cmd)
+		if err != nil {
+			b.T.Fatal(err)
+		}
+		var n int
+		for line := range strings.Lines(string(out)) {
+			if rest, ok := strings.CutPrefix(line, "Pages:"); ok {
+				for _, digit := range strings.TrimSpace(rest) {
+					n = n*10 + int(digit-'0')
+				}
+			}
+		}
+		return n
+	}
+	return len(pageObject.FindAll(pdf, -1))
 }

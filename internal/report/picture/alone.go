@@ -1,0 +1,84 @@
+package picture
+
+import (
+	"bytes"
+	"io"
+	"regexp"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/words"
+)
+
+// Sizes of a picture that stands alone, in pixels.
+const (
+	aloneNames  = 104
+	aloneMargin = 16
+	aloneHead   = 66
+	aloneFoot   = 44
+	aloneNote   = 22
+)
+
+// maxAlone is how many shapes a picture has that stands alone: some 400 kB.
+const maxAlone = 2000
+
+// Alone is what stands around a picture without a page.
+type Alone struct {
+	// Heading heads it, and Cause says in a line what broke.
+	Heading, Cause string
+	// Style has the colours and the style of pictures.
+	Style string
+	// Imported: another tool recorded the history.
+	Imported bool
+}
+
+// forPage are attributes that mean something on a page only.
+var forPage = regexp.MustCompile(` (data-[a-z]+|id|href)="[^"]*"`)
+
+// WriteAlone writes the picture as an SVG file that needs nothing else. Its size, in pixels, is returned.
+func (p *Picture) WriteAlone(w io.Writer, a Alone) (width, height int, err error) {
+	p.lay(maxAlone)
+	plot := int(assumedPlotWidth)
+	width, height = aloneNames+plot+aloneMargin, aloneHead+p.Height+aloneFoot
+	if p.Thinned != "" {
+		height += aloneNote
+	}
+	var m markup
+	m.alone(p, a, width, height)
+	_, err = w.Write(forPage.ReplaceAllFunc(plain.HTML(m.Bytes()), func(attribute []byte) []byte {
+		if bytes.HasPrefix(attribute, []byte(` id="hatch"`)) {
+			return attribute
+		}
+		return nil
+	}))
+	return width, height, err
+}
+
+// alone writes a picture that needs no page.
+func (m *markup) alone(p *Picture, a Alone, width, height int) {
+	m.add(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s. %s. %s">`+"\n<style>",
+		width, height, width, height, a.Heading, a.Cause, p.Summary)
+	m.raw(a.Style)
+	m.add("</style>\n<defs>")
+	m.hatch()
+	m.add("</defs>\n<rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n")
+	m.add(`<g class="alone"><text class="heading" x="12" y="26">%s</text><text x="12" y="48">%s</text></g>`+"\n", a.Heading, a.Cause)
+	m.add(`<svg x="%d" y="%d" width="%d" height="%d" overflow="visible">`, aloneNames, aloneHead, int(assumedPlotWidth), p.Height)
+	m.picture(p)
+	m.add("</svg>\n")
+	if !a.Imported {
+		m.add(`<g class="alone key-line" transform="translate(%d %d)">`, aloneNames, aloneHead+p.Height+aloneFoot-26)
+		m.raw(`
+<rect class="l-belief" width="22" height="11"/><text x="28" y="10">believes it holds the lock</text>
+<rect x="188" width="22" height="11" fill="url(#hatch)" class="l-gap"/><text x="216" y="10">… without a majority of keys</text>
+<rect class="l-truth" x="396" y="2" width="22" height="7"/><text x="424" y="10">has the keys</text>
+<line class="l-promise" x1="514" x2="514" y2="12"/><text x="522" y="10">promise ends</text>
+<rect class="l-band" x="612" width="22" height="11"/><text x="640" y="10">fault</text>
+<circle class="l-write" cx="688" cy="6" r="5.5"/><text x="700" y="10">write applied</text>
+<circle class="l-late" cx="796" cy="6" r="5.5"/><text x="808" y="10">applied too late</text>
+</g>`)
+	}
+	if p.Thinned != "" {
+		m.add(`<g class="alone key-line"><text x="12" y="%d">%s The report draws all.</text></g>`, height-14, words.Sentence(p.Thinned))
+	}
+	m.raw("</svg>\n")
+}

@@ -76,7 +76,7 @@ func Audit(ctx context.Context, env *Env, r request.Audit, expected *Expectation
 	if err := checkAudit(&r); err != nil {
 		return nil, err
 	}
-	battery, costs, err := Battery(r)
+	battery, costs, err := casesOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func Audit(ctx context.Context, env *Env, r request.Audit, expected *Expectation
 		return nil, err
 	}
 	if r.World == request.Live {
-		leave, err := env.EnterLive(false, l)
+		leave, err := env.enterLive(false, l)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func Audit(ctx context.Context, env *Env, r request.Audit, expected *Expectation
 	}
 	for i := range locks {
 		if locks[i].Programs, err = trial.Greet(ctx, nil, locks[i].StandIn); err != nil {
-			return nil, InterruptedOr(ctx, err)
+			return nil, interruptedOr(ctx, err)
 		}
 	}
 	self, err := Self()
@@ -123,7 +123,7 @@ func (e *Env) auditIn(ctx context.Context, r request.Audit, o audit.Options, l L
 	for i := range o.Locks {
 		if err = conformance(ctx, l, &o.Locks[i], filepath.Join(out.Dir, o.Locks[i].Label)); err != nil {
 			_ = os.RemoveAll(out.Dir) // there is no card, and nothing was run
-			return nil, InterruptedOr(ctx, err)
+			return nil, interruptedOr(ctx, err)
 		}
 	}
 	planned := o.Questions()
@@ -213,9 +213,9 @@ func follow(o *audit.Options, l Listener) {
 // costTag marks the scenarios that measure what a lock costs.
 const costTag = "cost"
 
-// Battery are the scenarios that put guarantees to the test, of those that were asked for; and
+// casesOf are the scenarios that put guarantees to the test, of those that were asked for; and
 // those that measure costs.
-func Battery(r request.Audit) (battery, costs []*scenario.Scenario, err error) {
+func casesOf(r request.Audit) (battery, costs []*scenario.Scenario, err error) {
 	for _, g := range r.Guarantees {
 		if known := wordsOf(scenario.Guarantees()); !slices.Contains(known, g) || g == string(scenario.NoGuarantee) {
 			return nil, nil, Usagef("--guarantee: no guarantee %q", g).Hint("sim list guarantees")

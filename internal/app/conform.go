@@ -38,12 +38,12 @@ func Conform(ctx context.Context, env *Env, r request.Conform, l Listener) (*Con
 	if ttl := time.Duration(r.TTL); ttl < 100*time.Millisecond || ttl > time.Minute || time.Duration(r.Patience) < time.Second {
 		return nil, Usagef("--ttl %v, --patience %v: want a ttl from 100ms to 1m, and a patience of at least 1s", r.TTL, r.Patience)
 	}
-	leave, err := env.EnterLive(false, l)
+	leave, err := env.enterLive(false, l)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	argv, err := SplitCommand("conform", r.Command)
+	argv, err := splitCommand("conform", r.Command)
 	if err != nil {
 		return nil, err
 	}

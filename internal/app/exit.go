@@ -54,7 +54,7 @@ func Usagef(format string, args ...any) *ExitError {
 func Interrupted(text string) error { return &ExitError{ExitInterrupted, errors.New(text)} }
 
 // InterruptedOr is the error of something that an interrupt may have cut short.
-func InterruptedOr(ctx context.Context, err error) error {
+func interruptedOr(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return Interrupted("interrupted before anything was run")
 	}

@@ -41,7 +41,7 @@ func (e *Env) standIn(command string) (*scenario.StandIn, error) {
 	if command == "" {
 		return nil, nil
 	}
-	words, err := SplitCommand("--lock", command)
+	words, err := splitCommand("--lock", command)
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +67,8 @@ func errNotPermitted(command string) error {
 		Hint("name it on the command line")
 }
 
-// SplitCommand splits the command of a lock program as a shell would.
-func SplitCommand(where, command string) ([]string, error) {
+// splitCommand splits the command of a lock program as a shell would.
+func splitCommand(where, command string) ([]string, error) {
 	words, err := shellquote.Split(command)
 	if err != nil {
 		return nil, Usagef("%s %s: %w", where, command, err)

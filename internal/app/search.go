@@ -169,11 +169,11 @@ func (s *searching) choose(ctx context.Context) error {
 	*of = explore.Search{Bare: r.Bare, Kinds: r.Kinds, Unguided: r.Unguided, First: r.Seed, Seeds: r.Seeds, StopAt: r.StopAt, Workers: r.Jobs}
 	if r.World == request.Virtual {
 		debug.SetGCPercent(runsLeaveLittle)
-		chosen, v, properties, err := LoadTarget(r.Target, SearchProperties())
+		found, v, properties, err := LoadTarget(r.Target, SearchProperties())
 		if err != nil {
 			return err
 		}
-		of.Scenario, of.Variant, of.Properties = chosen, v.Name, properties
+		of.Scenario, of.Variant, of.Properties = found, v.Name, properties
 	} else if err := s.chooseLive(ctx); err != nil {
 		return err
 	}
@@ -186,11 +186,11 @@ func (s *searching) choose(ctx context.Context) error {
 
 func (s *searching) chooseLive(ctx context.Context) error {
 	r, of := &s.out.Request, &s.out.Of
-	chosen, v, among, err := s.liveTarget(ctx, r, s.listener)
+	found, v, among, err := s.liveTarget(ctx, r, s.listener)
 	if err != nil {
 		return err
 	}
-	s.among, of.Scenario, of.Variant = among, chosen, v.Name
+	s.among, of.Scenario, of.Variant = among, found, v.Name
 	if len(r.Properties) == 0 {
 		of.Properties = liveProperties(among.ready, &v.Setup)
 	} else if of.Properties, err = propertiesOf(r.Properties); err != nil {
@@ -261,7 +261,7 @@ func (s *searching) conclude(ctx context.Context) error {
 	s.out.Again = s.again()
 	s.listener.tell(Searched{s.out})
 	if err := s.keepFound(ctx); err != nil {
-		return InterruptedOr(ctx, err)
+		return interruptedOr(ctx, err)
 	}
 	s.out.Untold = Untold(s.out.Of.Properties, &s.out.Report)
 	return nil

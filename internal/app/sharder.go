@@ -52,7 +52,7 @@ func (e *Env) namedLockOf(ctx context.Context, text string) (*NamedLock, error) 
 	}
 	digest, err := trial.Digest(ctx, own.Program.Command)
 	if err != nil {
-		return nil, InterruptedOr(ctx, err)
+		return nil, interruptedOr(ctx, err)
 	}
 	return &NamedLock{name, digest, own.Program.Command}, nil
 }
@@ -102,7 +102,7 @@ func (e *Env) Doer(ctx context.Context, store *Campaigns, inDocker bool, jobs in
 	for _, one := range named {
 		locks[one.Name], able.Programs[one.Name] = one, one.Digest
 	}
-	if store.leave, err = e.EnterLive(false, l); err != nil {
+	if store.leave, err = e.enterLive(false, l); err != nil {
 		return nil, err
 	}
 	does := &sharder{self: self, workCommand: e.WorkCommand, locks: locks, jobs: jobs}

@@ -80,7 +80,7 @@ func markdownRows(g *repeated, row func(...string)) {
 	for i := range g.rows {
 		if of := &g.rows[i]; several {
 			row(name, plain.Markdown(of.variant), plain.Markdown(string(of.property)),
-				of.icon()+plain.Markdown(strings.Trim(of.often()+"; "+of.beside(), "; ")), plain.Markdown(plain.Clip(plain.Text(of.why), 200)))
+				of.icon()+plain.Markdown(strings.Trim(of.often()+"; "+of.beside(), "; ")), plain.Markdown(plain.Clip(plain.Text(of.Why), 200)))
 		}
 	}
 }
@@ -90,7 +90,7 @@ func (row *repeatedRow) icon() string {
 	switch {
 	case len(row.off) > 0:
 		return "❌ "
-	case row.expected != 0:
+	case row.Expected != 0:
 		return "✅ "
 	}
 	return ""

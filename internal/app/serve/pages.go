@@ -21,6 +21,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/compare"
 	"github.com/redlock-sim/redlock-sim/internal/report/page"
 )
 
@@ -288,8 +289,8 @@ func (h *Handler) compare(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	return h.with(r.Context(), ids, false, func(found []*report.Result) error {
-		c := report.Compare(found[:1], found[1:])
-		return h.report(w, func(buf *bytes.Buffer) error { return report.WriteComparisonHTML(buf, c) })
+		c := compare.Results(found[:1], found[1:])
+		return h.report(w, func(buf *bytes.Buffer) error { return compare.WriteHTML(buf, c) })
 	})
 }
 

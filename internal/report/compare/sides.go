@@ -1,4 +1,4 @@
-package report
+package compare
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 )
 
@@ -42,7 +43,7 @@ type side map[string][]string
 // told.
 var traits = []string{"world", "nodes", "settings", "scenario file"}
 
-func sidesOf(results []*Result) map[[2]string]side {
+func sidesOf(results []*report.Result) map[[2]string]side {
 	sides := make(map[[2]string]side)
 	add := func(scenario, variant, trait, value string) {
 		key := [2]string{scenario, variant}
@@ -71,7 +72,7 @@ func sidesOf(results []*Result) map[[2]string]side {
 }
 
 // differencesOf says in what the sides differ, of all that both have.
-func differencesOf(a, b []*Result) []Difference {
+func differencesOf(a, b []*report.Result) []Difference {
 	before, after := sidesOf(a), sidesOf(b)
 	var list []Difference
 	for _, k := range slices.SortedFunc(maps.Keys(before), func(x, y [2]string) int { return slices.Compare(x[:], y[:]) }) {

@@ -9,7 +9,7 @@ GORELEASER    := v2.15.1
 GOVULNCHECK   := v1.1.4
 DEADCODE      := v0.51.0
 TOOLS         := $(CURDIR)/.cache/bin
-MODULES       := adapter adapters deploy/kubernetes
+MODULES       := adapter adapters deploy/kubernetes tools
 LINTED        := $(MODULES) locktest/testdata/libraries
 ADAPTERS      := ./redsync ./redislock ./rueidislock ./etcd ./advisory ./gozero
 GO_FOLDERS    := cmd deploy docs internal linear locktest scenarios scripts sdk $(MODULES)
@@ -19,6 +19,9 @@ GO_FILES      := $(shell find cmd internal linear scenarios sdk \( -name '*.go' 
 # copy in another folder. The race detector needs cgo.
 export CGO_ENABLED ?= 0
 export GOFLAGS     += -trimpath
+
+# The programs of tools/ are a module of their own, and work in the folder of the repository.
+tool = $(GO) build -C tools -o $(TOOLS)/ ./$(1) && $(TOOLS)/$(1)
 
 .DEFAULT_GOAL := help
 .PHONY: help
@@ -151,25 +154,27 @@ $(TOOLS)/goreleaser-$(GORELEASER): # takes minutes
 
 .PHONY: deadcode
 deadcode: ## Look for functions that neither the program nor a test can reach (examples are to be read)
-	@for m in . $(MODULES); do cd $(CURDIR)/$$m; \
-		dead="$$($(GO) run golang.org/x/tools/cmd/deadcode@$(DEADCODE) -test ./... | sed '/\/example_test.go:/d')" && test -z "$$dead" || { echo "$$dead"; exit 1; }; \
+	@mkdir -p .cache; printf 'go 1.26.0\n\nuse (\n\t..\n\t../tools\n)\n' > .cache/go.work # tools uses functions of sim that sim does not use
+	@for m in . $(filter-out tools,$(MODULES)); do cd $(CURDIR)/$$m; \
+		test $$m != . && work=off packages=./... || { work=$(CURDIR)/.cache/go.work; packages='./... ./tools/...'; }; \
+		dead="$$(GOWORK=$$work $(GO) run golang.org/x/tools/cmd/deadcode@$(DEADCODE) -test $$packages | sed '/\/example_test.go:/d')" && test -z "$$dead" || { echo "$$dead"; exit 1; }; \
 	done
 
 .PHONY: mutants
 mutants: setup-test ## Change what verdicts rest on, one operator at a time, and see whether a test notices (an hour; P=internal/lock for one package)
-	$(GO) run ./scripts/mutants $(P)
+	$(call tool,mutants) $(P)
 
 .PHONY: track-record
 track-record: setup build adapters ## Audit and search the libraries of adapters/ (hours; FOR=20m ONLY='redsync redis-py' JOBS=8), write docs/track-record.md
-	$(GO) run ./scripts/trackrecord -for $(or $(FOR),20m) -only '$(ONLY)' -jobs $(or $(JOBS),0)
+	$(call tool,trackrecord) -for $(or $(FOR),20m) -only '$(ONLY)' -jobs $(or $(JOBS),0)
 
 .PHONY: track-record-pages
 track-record-pages: ## Write docs/track-record.md anew from what was measured
-	$(GO) run ./scripts/trackrecord -pages
+	$(call tool,trackrecord) -pages
 
 .PHONY: site
 site: play ## Build the field guide, a static site with a report of every scenario, into .cache/site
-	$(GO) run ./scripts/site -play .cache/playground.html
+	$(call tool,site) -play .cache/playground.html
 
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities in what is used
@@ -183,7 +188,9 @@ schema: build ## Write docs/scenario.schema.json, docs/result.schema.json and do
 
 .PHONY: golden
 golden: ## Write all files anew that tests compare with what they get (look at the difference)
-	$(GO) test -count 1 $$(grep -rl --include '*_test.go' 'internal/testkit/golden"' internal | xargs -n 1 dirname | sort -u | sed 's,^,./,') -update
+	for m in internal tools; do \
+		$(GO) test -C $$m -count 1 $$(cd $$m && grep -rl --include '*_test.go' 'internal/testkit/golden"' . | xargs -n 1 dirname | sort -u) -update || exit 1; \
+	done
 
 .PHONY: check
 check: lint cross deadcode test ## What a commit passes (CI adds a part of make test-all, known vulnerabilities, and the newest dependencies)

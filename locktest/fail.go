@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/verdict"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
@@ -128,12 +129,12 @@ func (k *kit) pattern() string {
 // story tells a run, and where its files are.
 func (k *kit) story(t *testing.T, r *report.Result, file string) string {
 	folder, err := k.reports(t)
-	page := filepath.Join(folder, "report.html")
+	page := filepath.Join(folder, runs.Report)
 	err = errors.Join(err,
 		machine.WriteFile(page, func(w io.Writer) error { return report.WriteHTML(w, r) }),
-		machine.WriteFile(filepath.Join(filepath.Dir(page), "result.json"), func(w io.Writer) error { return report.WriteJSON(w, r) }),
+		machine.WriteFile(filepath.Join(filepath.Dir(page), runs.Result), func(w io.Writer) error { return report.WriteJSON(w, r) }),
 		machine.WriteFile(filepath.Join(filepath.Dir(page), "trace.json"), func(w io.Writer) error { return report.WriteTrace(w, r) }),
-		machine.WriteFile(filepath.Join(filepath.Dir(page), "history.jsonl"), func(w io.Writer) error {
+		machine.WriteFile(filepath.Join(filepath.Dir(page), runs.History), func(w io.Writer) error {
 			return history.Encode(w, r.Variants[0].History)
 		}),
 	)

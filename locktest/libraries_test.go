@@ -63,23 +63,6 @@ func TestLeastRedis(t *testing.T) {
 	}
 }
 
-// TestPackages: who imports this package gets none of what the program needs for live runs.
-func TestPackages(t *testing.T) {
-	out, err := suite.Output(t, exec.Command("go", "list", "-deps", "."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, unwanted := range []string{"docker", "moby",
-		"testcontainers", "toxiproxy", "jackc", "go-redis", "spf13", "/internal/world/live", "/internal/world/client/process"} {
-		if strings.Contains(string(out), unwanted) {
-			t.Errorf("a package of %q stands behind locktest", unwanted)
-		}
-	}
-	if !strings.Contains(string(out), "gopher-lua") {
-		t.Errorf("the list looks wrong:\n%s", out)
-	}
-}
-
 // TestPage runs the test that docs/locktest.md shows.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../docs/locktest.md")

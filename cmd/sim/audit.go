@@ -17,6 +17,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
@@ -196,7 +197,7 @@ func (a *cli) publishCard(r *app.AuditResult, files cardFiles) error {
 		return errors.Join(append(errs, asJSON(a.stdout))...)
 	}
 	errs = append(errs, card.WriteText(a.stdout, r.Card, shortPath(r.Dir), a.textOptions()))
-	fmt.Fprintf(a.stdout, "card     %s\nreplay   %s\n", shortPath(filepath.Join(r.Dir, "card.html")), r.Card.Replay)
+	fmt.Fprintf(a.stdout, "card     %s\nreplay   %s\n", shortPath(filepath.Join(r.Dir, runs.CardPage)), r.Card.Replay)
 	if slow := r.Card.TooSlow(); slow != "" {
 		fmt.Fprintf(a.stdout, "undecided  %s\n", slow)
 	}
@@ -220,6 +221,6 @@ func (a *cli) tellChanges(r *app.AuditResult, expected *app.Expectation, changes
 		return nil
 	}
 	fmt.Fprintf(out, "hint: to accept the new card: cp %s %s\n",
-		shellquote.Join(shortPath(filepath.Join(r.Dir, "card.json"))), shellquote.Join(expected.File))
+		shellquote.Join(shortPath(filepath.Join(r.Dir, runs.Card))), shellquote.Join(expected.File))
 	return nil
 }

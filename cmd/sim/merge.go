@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/shard"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
@@ -152,7 +153,7 @@ func (a *cli) mergeSearches(ctx context.Context, w *shard.Whole, f mergeFlags) e
 	if err := a.writeJSON(f.json, r.Part); err != nil {
 		return err
 	}
-	if err := a.writeSearchPage(r, filepath.Join(f.out, "index.html"), tell); err != nil {
+	if err := a.writeSearchPage(r, filepath.Join(f.out, runs.Index), tell); err != nil {
 		return err
 	}
 	return a.concludeSearch(ctx, r, f.html, tell)
@@ -185,7 +186,7 @@ func (a *cli) mergeSweeps(w *shard.Whole, f mergeFlags) error {
 			return err
 		}
 	}
-	return a.tellSweep(s, sweepFiles{csv: f.csv, html: filepath.Join(f.out, "index.html")})
+	return a.tellSweep(s, sweepFiles{csv: f.csv, html: filepath.Join(f.out, runs.Index)})
 }
 
 func (a *cli) mergeAudits(ctx context.Context, w *shard.Whole, f mergeFlags, expected *app.Expectation) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 )
 
@@ -65,25 +66,16 @@ func (a *cli) watchOnce(ctx context.Context, file string, f runFlags) {
 	if a.isTerminal(a.stdout) {
 		fmt.Fprint(a.stdout, "\x1b[H\x1b[2J")
 	}
-	before := newestRun(f.Out)
+	before := runs.Newest(f.Out)
 	f.Scenarios = []string{file}
 	err := a.runScenarios(ctx, f)
-	if before != "" && newestRun(f.Out) != before {
+	if before != "" && runs.Newest(f.Out) != before {
 		_ = os.RemoveAll(before)
 	}
 	if err != nil && err.Error() != "" {
 		fmt.Fprintf(a.stderr, "sim: %s\n", err)
 	}
 	fmt.Fprintf(a.stderr, "watching %s (Ctrl-C ends it)\n", file)
-}
-
-// newestRun is the folder of the newest run; empty: there is none.
-func newestRun(out string) string {
-	dir, err := filepath.EvalSymlinks(filepath.Join(out, "latest"))
-	if err != nil || !exists(filepath.Join(dir, "result.json")) {
-		return ""
-	}
-	return dir
 }
 
 // nextSave waits for a change of the file, and until it has settled; false: the end has come.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app/audit"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/shard"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
@@ -177,7 +178,7 @@ func (e *Env) auditDir(r request.Audit, mine *share) (string, error) {
 	if mine != nil {
 		return filepath.Abs(mine.dir)
 	}
-	dir, err := trial.NewRunDir(r.Out, "audit", e.Now(), r.Seed)
+	dir, err := runs.Make(r.Out, runs.Audits, e.Now(), r.Seed)
 	if err != nil {
 		return "", &trial.EnvironmentError{Err: err, Hint: "choose another folder with --out"}
 	}
@@ -284,9 +285,9 @@ func auditLine(r request.Audit) string {
 // write writes the card in all its forms into its folder.
 func (a *AuditResult) write() error {
 	return errors.Join(
-		machine.WriteFile(filepath.Join(a.Dir, "card.json"), func(w io.Writer) error { return card.WriteJSON(w, a.Card) }),
-		machine.WriteFile(filepath.Join(a.Dir, "card.md"), func(w io.Writer) error { return card.WriteMarkdown(w, a.Card) }),
-		machine.WriteFile(filepath.Join(a.Dir, "card.html"), func(w io.Writer) error { return card.WriteHTML(w, a.Card) }),
+		machine.WriteFile(filepath.Join(a.Dir, runs.Card), func(w io.Writer) error { return card.WriteJSON(w, a.Card) }),
+		machine.WriteFile(filepath.Join(a.Dir, runs.CardMarkdown), func(w io.Writer) error { return card.WriteMarkdown(w, a.Card) }),
+		machine.WriteFile(filepath.Join(a.Dir, runs.CardPage), func(w io.Writer) error { return card.WriteHTML(w, a.Card) }),
 	)
 }
 

@@ -10,11 +10,9 @@ import (
 	"path/filepath"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
-
-// lastFile is the file below --out that says how the last suite ended.
-const lastFile = "last.json"
 
 // Last is how the last suite ended.
 type Last struct {
@@ -52,7 +50,7 @@ func (s *Suite) remember() error {
 	if _, err := os.Stat(s.Request.Out); err != nil {
 		return nil // nothing was run
 	}
-	return machine.WriteFile(filepath.Join(s.Request.Out, lastFile), func(w io.Writer) error { return json.NewEncoder(w).Encode(l) })
+	return machine.WriteFile(filepath.Join(s.Request.Out, runs.Last), func(w io.Writer) error { return json.NewEncoder(w).Encode(l) })
 }
 
 // mostLast bounds the file, in bytes.
@@ -60,7 +58,7 @@ const mostLast = 64 << 20
 
 // ReadLast reads how the last suite below a folder ended.
 func ReadLast(out string) (l Last, err error) {
-	file := filepath.Join(out, lastFile)
+	file := filepath.Join(out, runs.Last)
 	text, err := machine.ReadRegular(file, mostLast)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/shard"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
@@ -44,7 +45,7 @@ func MergeRuns(w *shard.Whole, out string, allowUndecided bool, l Listener) (*Su
 				return nil, Usagef("%w", err)
 			}
 			s.Units = append(s.Units, int(one.Unit))
-			s.Done[one.Unit] = &trial.Trial{Result: result, Report: w.Path(record, one.Dir+"/report.html")}
+			s.Done[one.Unit] = &trial.Trial{Result: result, Report: w.Path(record, one.Dir+"/"+runs.Report)}
 		}
 	}
 	if len(w.Missing)+len(s.Errors) == 0 && len(s.Units) < len(s.Done) {

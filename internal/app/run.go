@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/shard"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
@@ -346,7 +347,7 @@ func (s *Suite) Verdict(ctx context.Context) error {
 
 // writeIndex writes <out>/index.html, which leads to every report of the suite.
 func (s *Suite) writeIndex() error {
-	path := filepath.Join(s.Request.Out, "index.html")
+	path := filepath.Join(s.Request.Out, runs.Index)
 	entries := s.Entries(path)
 	if len(entries) == 0 && len(s.Missing) == 0 {
 		return nil

@@ -84,7 +84,7 @@ func TestBackedGrant(t *testing.T) {
 		if x := f.Counterexample; x != nil {
 			says += ": " + x.Assumption
 			checkShape(t, &s.h, f)
-			if ok, why := Confirmed(&s.h, f); !ok {
+			if ok, why := Confirmed(&s.h, f.Property, f.Counterexample); !ok {
 				t.Errorf("%s: not confirmed: %s", c.name, why)
 			}
 		}

@@ -44,19 +44,19 @@ func (c cause) blames() Blame {
 
 // Blamed is what a violation of a history is put down to. Where the lock did something wrong on some nodes, and what else failed
 // gave the second client a quorum without these, that is blamed: say c1's keys expired too soon on three of five nodes, and
-// c1 deleted the other two because of that.
-func Blamed(h *history.History, f Finding) Blame {
-	if f.Verdict != Violated || f.Counterexample == nil {
+// c1 deleted the other two because of that. Where there is no counterexample, nothing is blamed.
+func Blamed(h *history.History, p Property, c *Counterexample) Blame {
+	if c == nil {
 		return BlamesNothing
 	}
-	b := cause(f.Counterexample.Assumption).blames()
-	if b != BlamesLock || f.Property != ExclusiveLease {
+	b := cause(c.Assumption).blames()
+	if b != BlamesLock || p != ExclusiveLease {
 		return b
 	}
 	v := newView(h)
 	var two []*grant
-	for i := range f.Counterexample.Operations {
-		two = append(two, v.grantsOf(&f.Counterexample.Operations[i])...)
+	for i := range c.Operations {
+		two = append(two, v.grantsOf(&c.Operations[i])...)
 	}
 	if len(two) != 2 {
 		return b
@@ -67,12 +67,12 @@ func Blamed(h *history.History, f Finding) Blame {
 	}
 	free, found := 0, BlamesNothing
 	for _, n := range v.fates(first, second) {
-		switch c, _ := v.whyLost(&n, first, second); {
-		case c == majoritiesMet: // the first never had it
+		switch why, _ := v.whyLost(&n, first, second); {
+		case why == majoritiesMet: // the first never had it
 			free++
-		case c.blames() != BlamesLock && c.blames() != BlamesNothing:
+		case why.blames() != BlamesLock && why.blames() != BlamesNothing:
 			free++
-			found = c.blames()
+			found = why.blames()
 		}
 	}
 	if free >= v.quorum() && found != BlamesNothing {

@@ -49,11 +49,11 @@ func TestBlamed(t *testing.T) {
 		s.granted(402, "c2", 2500, -1)
 		s.phase(3000, history.PhaseDone)
 		f := Judge(context.Background(), &s.h, []Property{ExclusiveLease}, Options{})[0]
-		if got := Blamed(&s.h, f); f.Verdict != Violated || got != c.want {
+		if got := Blamed(&s.h, f.Property, f.Counterexample); f.Verdict != Violated || got != c.want {
 			t.Errorf("%s: %v, blamed is %q, want %q", c.name, f.Verdict, got, c.want)
 		}
 	}
-	if got := Blamed(&history.History{}, Finding{Verdict: Holds}); got != BlamesNothing {
+	if got := Blamed(&history.History{}, ExclusiveLease, nil); got != BlamesNothing {
 		t.Errorf("what holds blames %q", got)
 	}
 }

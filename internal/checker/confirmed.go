@@ -9,14 +9,14 @@ import (
 )
 
 // Confirmed reports whether a violation is confirmed by what the nodes and the resource
-// saw, and not by the word of the lock alone, and says in words why. The finding is one of this
-// history. docs/properties.md says what each property needs.
-func Confirmed(h *history.History, f Finding) (ok bool, why string) {
-	if f.Verdict != Violated || f.Counterexample == nil {
+// saw, and not by the word of the lock alone, and says in words why. The counterexample is one of this
+// history; nil: there is no violation. docs/properties.md says what each property needs.
+func Confirmed(h *history.History, p Property, c *Counterexample) (ok bool, why string) {
+	if c == nil {
 		return false, "it is no violation that is shown"
 	}
 	v := newView(h)
-	switch f.Property {
+	switch p {
 	case BackedGrant, OwnerRelease, NoOrphanLock, NoResurrection, AsksItsTTL, TrueValidity:
 		return true, "the keys on the nodes show it"
 	case ToldWhenLost, StaysHeld:
@@ -31,10 +31,10 @@ func Confirmed(h *history.History, f Finding) (ok bool, why string) {
 	default:
 		return false, "the lock keeps no key on the nodes, so they cannot confirm it"
 	}
-	if f.Property == DeadlockFree || f.Property == MinorityTolerant {
-		return v.confirmStarvation(f.Counterexample)
+	if p == DeadlockFree || p == MinorityTolerant {
+		return v.confirmStarvation(c)
 	}
-	return v.confirmGrants(f.Counterexample)
+	return v.confirmGrants(c)
 }
 
 // sees reports that such an event of a key of the lock was seen, and that a client did it, where

@@ -176,11 +176,11 @@ func TestConfirmedByNodes(t *testing.T) {
 			t.Errorf("%s, %s: %v (%s), want a violation", c.property, c.name, f.Verdict, f.Why)
 			continue
 		}
-		if ok, why := Confirmed(&s.h, f); ok != c.ok || !strings.Contains(why, c.why) {
+		if ok, why := Confirmed(&s.h, f.Property, f.Counterexample); ok != c.ok || !strings.Contains(why, c.why) {
 			t.Errorf("%s, %s: %v (%s)", c.property, c.name, ok, why)
 		}
 	}
-	if ok, why := Confirmed(&newScript().h, Finding{Property: ExclusiveLease, Verdict: Holds}); ok || why == "" {
+	if ok, why := Confirmed(&newScript().h, ExclusiveLease, nil); ok || why == "" {
 		t.Errorf("what holds is confirmed: %v (%s)", ok, why)
 	}
 }

@@ -162,7 +162,7 @@ func TestLeaseInTheValue(t *testing.T) {
 			t.Errorf("%s, %s: %v (%s), want %v (%s)", c.name, c.property, f.Verdict, f.Why, c.want, c.why)
 		}
 		if f.Verdict == Violated && c.property == DeadlockFree {
-			if ok, why := Confirmed(&s.h, f); !ok {
+			if ok, why := Confirmed(&s.h, f.Property, f.Counterexample); !ok {
 				t.Errorf("%s is not confirmed: %s", c.name, why)
 			}
 		}

@@ -232,7 +232,7 @@ func TestAWaitersWriteConfirmsNothing(t *testing.T) {
 			s.add(3000, "c1", history.Invoke, history.Release, history.Value{})
 		})
 		f := Judge(context.Background(), &s.h, []Property{ExclusiveBelief}, Options{})[0]
-		if ok, why := Confirmed(&s.h, f); f.Verdict != Violated || ok != c.want {
+		if ok, why := Confirmed(&s.h, f.Property, f.Counterexample); f.Verdict != Violated || ok != c.want {
 			t.Errorf("the key is set again: %v: %v, confirmed: %v (%s)", c.again, f.Verdict, ok, why)
 		}
 	}

@@ -156,16 +156,16 @@ func (d *drawer) ofMessage(r *rand.Rand, kind string) scenario.Fault {
 const mostMessages = 6
 
 // message draws the message at which a fault strikes: a request, or else an answer.
-func (d *drawer) message(r *rand.Rand, request bool) scenario.Trigger {
+func (d *drawer) message(r *rand.Rand, request bool) nemesis.Trigger {
 	client, node := d.cast.Clients[r.IntN(len(d.cast.Clients))], d.cast.Endpoints[r.IntN(len(d.cast.Endpoints))]
-	p := scenario.Passing{Node: node, Answers: world.AnyCommand, To: client, Nth: 1 + r.IntN(mostMessages)}
+	p := nemesis.Passing{Node: node, Answers: world.AnyCommand, To: client, Nth: 1 + r.IntN(mostMessages)}
 	if len(d.commands) > 0 && r.IntN(2) == 0 {
 		p.Answers = d.commands[r.IntN(len(d.commands))]
 	}
 	if request {
-		p = scenario.Passing{Client: client, Sends: p.Answers, To: node, Nth: p.Nth}
+		p = nemesis.Passing{Client: client, Sends: p.Answers, To: node, Nth: p.Nth}
 	}
-	return scenario.Trigger{On: &scenario.On{Passing: p}}
+	return nemesis.Trigger{On: &nemesis.On{Passing: p}}
 }
 
 func strikesMessage(f *scenario.Fault) bool {
@@ -217,7 +217,7 @@ func (d *drawer) params(r *rand.Rand, kind string, cast nemesis.Cast) nemesis.Fa
 // trigger draws when a fault strikes: at the start, at some time, or, half of
 // the time, at a point of a client's code. Where messages count, one in three strikes
 // when one passes: inside a lock of which no points are known.
-func (d *drawer) trigger(r *rand.Rand) (t scenario.Trigger) {
+func (d *drawer) trigger(r *rand.Rand) (t nemesis.Trigger) {
 	if len(d.messages) > 0 && r.IntN(3) == 0 {
 		return d.message(r, r.IntN(2) == 0)
 	}
@@ -229,7 +229,7 @@ func (d *drawer) trigger(r *rand.Rand) (t scenario.Trigger) {
 		at := time.Duration(r.Int64N(int64(2 * d.ttl))).Truncate(time.Millisecond)
 		t.At = &at
 	default:
-		t.On = &scenario.On{Passing: scenario.Passing{
+		t.On = &nemesis.On{Passing: nemesis.Passing{
 			Client: d.cast.Clients[r.IntN(len(d.cast.Clients))],
 			Point:  d.points[r.IntN(len(d.points))],
 			Nth:    1 + r.IntN(min(d.sections, 3)),

@@ -283,7 +283,7 @@ const wordAlone = ", by the lock's word alone"
 // unconfirmed reports that the nodes do not confirm a violation of a lock program.
 func unconfirmed(findings []checker.Finding, h *history.History) bool {
 	return h.Header.Program != "" && slices.ContainsFunc(findings, func(f checker.Finding) bool {
-		ok, _ := checker.Confirmed(h, f)
+		ok, _ := checker.Confirmed(h, f.Property, f.Counterexample)
 		return f.Verdict == checker.Violated && !ok
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 )
@@ -121,7 +122,7 @@ func renamed(list []scenario.Fault, to map[string]string) []scenario.Fault {
 			*name = other
 		}
 	}
-	passing := func(p *scenario.Passing) *scenario.Passing {
+	passing := func(p *nemesis.Passing) *nemesis.Passing {
 		if p == nil {
 			return nil
 		}
@@ -138,7 +139,7 @@ func renamed(list []scenario.Fault, to map[string]string) []scenario.Fault {
 			}
 		})
 		if f.On != nil {
-			f.On = &scenario.On{Passing: *passing(&f.On.Passing), And: passing(f.On.And),
+			f.On = &nemesis.On{Passing: *passing(&f.On.Passing), And: passing(f.On.And),
 				Unless: passing(f.On.Unless), Since: passing(f.On.Since)}
 		}
 		f.Until = passing(f.Until)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
@@ -266,13 +267,13 @@ func (k *shrinker) simplerTriggers() {
 		}
 		before := f.Trigger
 		zero := time.Duration(0)
-		f.Trigger = scenario.Trigger{At: &zero}
+		f.Trigger = nemesis.Trigger{At: &zero}
 		k.keep(func() { f.Trigger = before })
 		if f.On != nil && f.On.Nth > 1 {
 			before := f.On
 			first := before.Passing
 			first.Nth = 1
-			f.On = &scenario.On{Passing: first}
+			f.On = &nemesis.On{Passing: first}
 			k.keep(func() { f.On = before })
 		}
 	}

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -126,7 +127,7 @@ faults:
 	tell := func(list []scenario.Fault) (text string) {
 		setup.Faults.List = list
 		for _, f := range setup.Planned() {
-			text += f.When.String() + " " + f.Fault.Target() + " " + f.Until.String() + "\n"
+			text += fmt.Sprintln(f.When, f.Fault.Target(), f.When.Until)
 		}
 		return text
 	}

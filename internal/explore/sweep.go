@@ -19,6 +19,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Axis is what a sweep varies: a setting of the scenario (lock.ttl=250ms..10s),
@@ -241,9 +242,9 @@ func (s Sweep) grid() ([]Cell, error) {
 	case refused == nil:
 		return cells, nil
 	case len(columns) > 0:
-		return nil, fmt.Errorf("%w\nhint: of the values of %s these work: %s", refused, s.X.Path, strings.Join(columns, ", "))
+		return nil, words.WithHint(refused, fmt.Sprintf("of the values of %s these work: %s", s.X.Path, strings.Join(columns, ", ")))
 	case len(rows) > 0:
-		return nil, fmt.Errorf("%w\nhint: of the values of %s these work: %s", refused, s.Y.Path, strings.Join(rows, ", "))
+		return nil, words.WithHint(refused, fmt.Sprintf("of the values of %s these work: %s", s.Y.Path, strings.Join(rows, ", ")))
 	}
 	return nil, refused
 }

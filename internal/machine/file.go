@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -18,13 +19,41 @@ func OpenRegular(path string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", path)
+		err = fmt.Errorf("%s is %w", path, ErrNotRegular)
 	}
 	if err != nil {
 		_ = f.Close()
 		return nil, err
 	}
 	return f, nil
+}
+
+// ErrNotRegular says that something of a name is there, and that it is no regular file. Its like is not opened: a pipe would wait for its
+// other end for ever, and a device does whatever devices do.
+var ErrNotRegular = errors.New("no regular file")
+
+// OpenIn opens what is in a folder and of the right kind, to read it. No link is followed, and nothing outside the folder is opened.
+func OpenIn(root *os.Root, name string, isRight func(fs.FileMode) bool) (*os.File, fs.FileInfo, error) {
+	wrong := fmt.Errorf("%s is %w", name, ErrNotRegular)
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !isRight(info.Mode()) {
+		return nil, nil, wrong
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|nonBlocking, 0) // it may be replaced meanwhile, by a pipe for example
+	if err != nil {
+		return nil, nil, err
+	}
+	if info, err = f.Stat(); err == nil && !isRight(info.Mode()) {
+		err = wrong
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
 }
 
 // ReadRegular reads such a file, and of a larger one the first bytes.

@@ -67,7 +67,8 @@ type Complaint struct {
 	// Key is the parameter.
 	Key     string
 	Message string
-	// Allowed are the values that would do, where they can be listed.
+	// Given is the value, and Allowed are those that would do, where they can be listed.
+	Given   string
 	Allowed []string
 }
 
@@ -80,7 +81,7 @@ func complainUnknown(key, what, name string, allowed []string) []Complaint {
 	if name == "" {
 		message = "missing: which " + what + "?"
 	}
-	return []Complaint{{Key: key, Message: message, Allowed: allowed}}
+	return []Complaint{{Key: key, Message: message, Given: name, Allowed: allowed}}
 }
 
 var kinds = map[string]Kind{}

@@ -56,9 +56,12 @@ func NewSchedule(w world.World, record func(history.Event) int, faults []Planned
 	s := &Schedule{w: w, record: record, faults: faults,
 		mix: mix, cast: cast, seed: seed, over: w.NewSignal(), active: make(map[int]*activation), told: make(map[int]bool)}
 	for i := range faults {
-		f := &faults[i]
-		s.awaits = append(s.awaits, awaited{on: s.place(f.When.On), and: s.place(f.When.And),
-			unless: s.place(f.When.Unless), since: s.place(f.When.Since), until: s.place(f.Until)})
+		t := &faults[i].When
+		at := awaited{on: none, and: none, unless: none, since: none, until: s.place(t.Until)}
+		if on := t.On; on != nil {
+			at.on, at.and, at.unless, at.since = s.place(&on.Passing), s.place(on.And), s.place(on.Unless), s.place(on.Since)
+		}
+		s.awaits = append(s.awaits, at)
 	}
 	return s
 }
@@ -69,9 +72,9 @@ type awaited struct{ on, and, unless, since, until, before int }
 
 const none = -1
 
-// place is where it is counted that p happens.
-func (s *Schedule) place(p Passing) int {
-	if p.IsZero() {
+// place is where it is counted that p happens; none, where p is nil.
+func (s *Schedule) place(p *Passing) int {
+	if p == nil {
 		return none
 	}
 	i := slices.IndexFunc(s.passed, func(q passed) bool { return q.Passing == p.any() })
@@ -100,14 +103,13 @@ func (s *Schedule) Start() {
 	for i := range s.faults {
 		t := &s.faults[i].When
 		switch {
-		case !t.On.IsZero() || t.After > 0:
 		case !t.Every.IsZero():
 			s.w.Go(func() { s.repeat(i + 1) })
-		case t.At == 0:
+		case t.At != nil && *t.At == 0:
 			s.strike(i+1, s.faults[i], nil)
-		default:
+		case t.At != nil:
 			s.w.Go(func() {
-				if s.wait(t.At - s.w.Now()) {
+				if s.wait(*t.At - s.w.Now()) {
 					s.strike(i+1, s.faults[i], nil)
 				}
 			})
@@ -165,8 +167,10 @@ func (s *Schedule) Sentinel(e history.Event) {
 func (s *Schedule) Unread(l world.Link, answers bool, why string) {
 	for i := range s.faults {
 		f := &s.faults[i]
-		pattern := f.When.On.Pattern()
-		if !f.When.On.IsMessage() || !pattern.On(l) || answers && !pattern.Answer || !s.untold(i+1) {
+		if !f.When.On.IsMessage() {
+			continue
+		}
+		if pattern := f.When.On.Pattern(); !pattern.On(l) || answers && !pattern.Answer || !s.untold(i+1) {
 			continue
 		}
 		s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed,
@@ -210,7 +214,7 @@ func (s *Schedule) happens(is func(*Passing) bool) (due, done []int) {
 		if s.isDue(f, at) {
 			due = append(due, i+1)
 		}
-		if s.counts(at.until, &f.Until, 0) {
+		if s.counts(at.until, f.When.Until, 0) {
 			done = append(done, i+1)
 		}
 	}
@@ -232,19 +236,21 @@ func (s *Schedule) isDue(f *Planned, at *awaited) bool {
 	if at.on == none {
 		return false
 	}
-	if s.counts(at.since, &f.When.Since, 0) {
+	on := f.When.On
+	if s.counts(at.since, on.Since, 0) {
 		at.before = s.passed[at.on].times
 		return false
 	}
-	return (at.since == none || s.has(at.since, &f.When.Since)) && s.counts(at.on, &f.When.On, at.before) &&
-		(at.and == none || s.has(at.and, &f.When.And))
+	return (at.since == none || s.has(at.since, on.Since)) && s.counts(at.on, &on.Passing, at.before) &&
+		(at.and == none || s.has(at.and, on.And))
 }
 
 // isLate reports that what a fault was to come before has happened.
 func (s *Schedule) isLate(id int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.has(s.awaits[id-1].unless, &s.faults[id-1].When.Unless)
+	unless := s.awaits[id-1].unless
+	return unless != none && s.has(unless, s.faults[id-1].When.On.Unless)
 }
 
 // isPast reports that what ends a fault has happened; the caller holds mu.
@@ -253,7 +259,7 @@ func (s *Schedule) isPast(id int) bool {
 		return false
 	}
 	at := s.awaits[id-1].until
-	return at != none && s.passed[at].times >= max(s.faults[id-1].Until.Nth, 1)
+	return at != none && s.passed[at].times >= max(s.faults[id-1].When.Until.Nth, 1)
 }
 
 // fire ends and strikes faults; m is the message that did it, or nil.
@@ -268,7 +274,7 @@ func (s *Schedule) fire(due, done []int, m *world.Message) {
 		} else if s.untold(id) {
 			s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed,
 				Value: history.Value{Rare: &history.Rare{Fault: f.Kind, ID: id, Target: f.Fault.Target(), Detail: f.When.String()}},
-				Error: history.SomeText(history.TooLate + f.When.Unless.String())})
+				Error: history.SomeText(history.TooLate + f.When.On.Unless.String())})
 		}
 	}
 }
@@ -328,7 +334,7 @@ func (s *Schedule) strike(id int, f Planned, m *world.Message) *activation {
 	switch length := f.Fault.Length(); {
 	case past: // what was to end it happened while it began
 		s.end(id)
-	case healed && !f.Stays: // it began while everything else was being lifted
+	case healed && !f.When.Stays: // it began while everything else was being lifted
 		s.end(id)
 	case length > 0:
 		s.w.Go(func() {
@@ -377,18 +383,19 @@ const clockLook = 5 * time.Millisecond
 // startDependents starts the faults that come after the begin or the end of another.
 func (s *Schedule) startDependents(id int, ended bool) {
 	for i := range s.faults {
-		when := &s.faults[i].When
-		switch {
-		case when.After != id || when.AfterEnd != ended:
-		case when.Delay == 0:
-			s.strike(i+1, s.faults[i], nil)
-		default:
-			s.w.Go(func() {
-				if s.wait(when.Delay) {
-					s.strike(i+1, s.faults[i], nil)
-				}
-			})
+		after := s.faults[i].When.After
+		if after == nil || after.Fault != id || (after.Event == "end") != ended {
+			continue
 		}
+		if after.Delay == 0 {
+			s.strike(i+1, s.faults[i], nil)
+			continue
+		}
+		s.w.Go(func() {
+			if s.wait(after.Delay) {
+				s.strike(i+1, s.faults[i], nil)
+			}
+		})
 	}
 }
 
@@ -433,7 +440,7 @@ func (s *Schedule) Heal() {
 	s.healed = true
 	left := make([]*activation, 0, len(s.active))
 	for _, k := range s.active {
-		if k.undo != nil && !k.fault.Stays {
+		if k.undo != nil && !k.fault.When.Stays {
 			left = append(left, k)
 		}
 	}
@@ -458,8 +465,8 @@ func (s *Schedule) Endless(target string, ended func(client string) bool) bool {
 		if killed, ok := k.fault.Fault.(interface{ Returns() bool }); ok && !killed.Returns() {
 			continue // it does not stand: it has ended, or is about to
 		}
-		until := k.fault.Until
-		if until.IsZero() || until.by() != "" && ended(until.by()) && !s.isPast(k.id) {
+		until := k.fault.When.Until
+		if until == nil || until.by() != "" && ended(until.by()) && !s.isPast(k.id) {
 			return true
 		}
 	}

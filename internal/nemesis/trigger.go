@@ -14,38 +14,56 @@ import (
 type Planned struct {
 	Kind  string
 	Fault Fault
-	// When fires it; Until, where it is one, ends it.
 	When  Trigger
-	Until Passing
-	// Stays: healing does not end it.
-	Stays bool
 }
 
-// Passing is something that happens for the Nth time, from 1: a client is at a Point of its
-// code, it Sends a command To a node, or a Node Answers a command To a client. The message
-// waits then till all that it sets off has taken effect. Or a Sentinel Tells of something About a server. An empty name
-// means any.
+// Trigger says when a fault strikes, in exactly one of four ways, and what else ends it. A fault at 0 is in force before the clients begin.
+type Trigger struct {
+	On    *On            `yaml:"on" doc:"strike when a client passes a point of its code, or when a message is on its way; the client or the message stands there until the fault has taken effect"`
+	At    *time.Duration `yaml:"at" doc:"strike at this time of the run; at 0s before the clients begin" max:"1h"`
+	Every Distribution   `yaml:"every" doc:"strike again and again, after intervals drawn from the seed: 5s, uniform(1s..3s), exp(mean=2s)"`
+	After *After         `yaml:"after" doc:"strike after another fault"`
+	Until *Passing       `yaml:"until" doc:"the fault ends when this happens, if it has not ended before; at once, if it has happened already"`
+	Stays bool           `yaml:"stays" doc:"it stays when everything heals: the place is like that, as where machines are far from each other" default:"false"`
+}
+
+// Passing is something that happens for the Nth time: a client is at a point, a client sends a command, a node answers one, or
+// a sentinel tells of something. The message waits until all that it sets off has taken effect.
 type Passing struct {
-	Node   string
-	Client string
-	Point  string
-	// Sends and Answers are names of commands, or world.AnyCommand. Key is a word of the
-	// command, and Contains is part of one.
-	Sends         string
-	Answers       string
-	To            string
-	Key, Contains string
-	Sentinel      string
-	Tells         string
-	About         string
-	Nth           int
+	Node     string `yaml:"node" doc:"with answers: which node, as clients call it; any where it is left out"`
+	Client   string `yaml:"client" doc:"with point and sends: which client; any where it is left out"`
+	Point    string `yaml:"point" doc:"a point of the client's code"`
+	Sends    string `yaml:"sends" doc:"a Redis command that the client sends to a node, such as SET or EVALSHA; any: all but those by which libraries open connections (AUTH, CLIENT, COMMAND, HELLO, INFO, PING, SCRIPT, SELECT)" pattern:"^[A-Za-z][A-Za-z._-]{0,63}$"`
+	Answers  string `yaml:"answers" doc:"the Redis command that the node answers; any: as with sends. What a node pushes to subscribers answers nothing" pattern:"^[A-Za-z][A-Za-z._-]{0,63}$"`
+	To       string `yaml:"to" doc:"the node to which the client sends, or the client to which the node answers; any where it is left out"`
+	Key      string `yaml:"key" doc:"with sends and answers: a key that the command names" max:"1024"`
+	Contains string `yaml:"contains" doc:"with sends and answers: a text within one of the words behind the command's name" max:"1024"`
+	Sentinel string `yaml:"sentinel" doc:"with tells: which sentinel; any where it is left out"`
+	Tells    string `yaml:"tells" doc:"what the sentinel tells its subscribers, in Redis' word, such as +sdown, +odown, +vote-for-leader, +elected-leader or +switch-master" pattern:"^[+-][a-z-]{1,63}$"`
+	About    string `yaml:"about" doc:"with tells: the node or the sentinel that it is about; of +switch-master the new primary; any where it is left out"`
+	Nth      int    `yaml:"nth" doc:"which time it happens (1: the first)" min:"1" max:"1000000" default:"1"`
 }
 
-// IsZero reports that nothing is said.
-func (p Passing) IsZero() bool { return p == Passing{} }
+// On is a passing, and what must have happened before it, or before it counts.
+type On struct {
+	Passing `yaml:",inline"`
+	And     *Passing `yaml:"and" doc:"strike only if this has happened already"`
+	Unless  *Passing `yaml:"unless" doc:"strike only if this has not happened yet: where it has, the fault came too late for what it is about"`
+	Since   *Passing `yaml:"since" doc:"count from when this has happened: what happened before it is not counted"`
+}
+
+// After is another fault.
+type After struct {
+	Fault int           `yaml:"fault" doc:"the number of the other fault in the list, from 1" min:"1" max:"1000" required:"true"`
+	Event string        `yaml:"event" doc:"whether its begin or its end counts" default:"begin" values:"begin,end"`
+	Delay time.Duration `yaml:"delay" doc:"how long after it" max:"1h" default:"0s"`
+}
 
 // IsMessage reports that a message is meant.
 func (p Passing) IsMessage() bool { return p.Sends != "" || p.Answers != "" }
+
+// IsMessage reports that a message fires the fault; nil: something else does.
+func (o *On) IsMessage() bool { return o != nil && o.Passing.IsMessage() }
 
 // Pattern is the message that is meant.
 func (p Passing) Pattern() world.Pattern {
@@ -111,62 +129,47 @@ func (p Passing) about() string {
 	return ""
 }
 
-// Trigger says when a fault strikes. Exactly one of the four ways is used.
-type Trigger struct {
-	// On: when that happens; with And only if that has happened already, with Unless only if it has not. Since: it counts from
-	// when that has happened.
-	On, And, Unless, Since Passing
-	// At is the run time. A fault at 0 is in force before the clients begin.
-	At time.Duration
-	// Every: again and again, after intervals drawn from the seed.
-	Every Distribution
-	// After is the number of another fault, from 1: this one follows its begin,
-	// or where AfterEnd is set its end, after Delay.
-	After    int
-	AfterEnd bool
-	Delay    time.Duration
-}
-
 // String says it in words.
 func (t Trigger) String() string {
-	since := ""
-	if !t.Since.IsZero() {
-		since = fmt.Sprintf(", counted from when %s", t.Since)
-	}
-	if !t.Unless.IsZero() {
-		since += fmt.Sprintf(", unless before that %s", t.Unless)
-	}
 	switch {
-	case !t.On.IsZero() && !t.And.IsZero():
-		return fmt.Sprintf("when %s%s, if before that %s", t.On, since, t.And)
-	case !t.On.IsZero():
-		return "when " + t.On.String() + since
+	case t.On != nil:
+		return "when " + t.On.String()
 	case !t.Every.IsZero():
 		return "every " + t.Every.String()
-	case t.After > 0:
-		what := "begin"
-		if t.AfterEnd {
-			what = "end"
-		}
-		return fmt.Sprintf("%v after the %s of fault %d", t.Delay, what, t.After)
+	case t.After != nil:
+		return fmt.Sprintf("%v after the %s of fault %d", t.After.Delay, t.After.Event, t.After.Fault)
+	case t.At != nil:
+		return fmt.Sprintf("at %v", *t.At)
 	}
-	return fmt.Sprintf("at %v", t.At)
+	return "never"
+}
+
+func (o *On) String() string {
+	text := o.Passing.String()
+	if o.Since != nil {
+		text += fmt.Sprintf(", counted from when %s", o.Since)
+	}
+	if o.Unless != nil {
+		text += fmt.Sprintf(", unless before that %s", o.Unless)
+	}
+	if o.And != nil {
+		text += fmt.Sprintf(", if before that %s", o.And)
+	}
+	return text
 }
 
 // passings are all for which a fault waits.
-func (f *Planned) passings() (list []Passing) {
-	for _, p := range []Passing{f.When.On, f.When.And, f.When.Unless, f.When.Since, f.Until} {
-		if !p.IsZero() {
-			list = append(list, p)
-		}
+func (t *Trigger) passings() (list []*Passing) {
+	if t.On != nil {
+		list = append(list, &t.On.Passing, t.On.And, t.On.Unless, t.On.Since)
 	}
-	return list
+	return slices.DeleteFunc(append(list, t.Until), func(p *Passing) bool { return p == nil })
 }
 
 // Points are the points at which clients have to report.
 func Points(faults []Planned) (points []string) {
 	for i := range faults {
-		for _, p := range faults[i].passings() {
+		for _, p := range faults[i].When.passings() {
 			if p.Point != "" && !slices.Contains(points, p.Point) {
 				points = append(points, p.Point)
 			}
@@ -178,7 +181,7 @@ func Points(faults []Planned) (points []string) {
 // Messages are those for which faults wait.
 func Messages(faults []Planned) (list world.Patterns) {
 	for i := range faults {
-		for _, p := range faults[i].passings() {
+		for _, p := range faults[i].When.passings() {
 			if p.IsMessage() && !slices.Contains(list, p.Pattern()) {
 				list = append(list, p.Pattern())
 			}

@@ -266,7 +266,7 @@ func Judged(f checker.Finding, expected checker.Verdict) PropertyResult {
 	}
 }
 
-// Finding is the verdict without the expectation.
+// Finding is the verdict without the expectation, for a picture.
 func (p *PropertyResult) Finding() checker.Finding {
 	return checker.Finding{Property: p.Name, Verdict: p.Verdict,
 		Why: p.Why, Events: p.Events, Effort: p.Effort, Method: p.Method, Counterexample: p.Counterexample}

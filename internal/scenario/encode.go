@@ -80,7 +80,7 @@ func Encode(comments []string, head Head, setup *Setup, expect []ExpectedVerdict
 func encodeFault(b *strings.Builder, f *Fault) {
 	bullet := "  - "
 	trigger := fieldsOf(reflect.ValueOf(&f.Trigger).Elem())
-	var none Trigger
+	var none nemesis.Trigger
 	absent := fieldsOf(reflect.ValueOf(&none).Elem())
 	for _, key := range keysOf(trigger) {
 		if text, differs := encodeValue(trigger[key].value, absent[key].value); differs {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -33,39 +32,12 @@ func (f *Faults) decodeYAML(d *decoder, n *yaml.Node, path string) {
 // Fault is one entry of a scenario's faults: a trigger and, under the name of
 // its kind, the fault itself.
 type Fault struct {
-	Trigger
+	nemesis.Trigger
 	// Kind is the fault's kind, Params what nemesis made of its parameters.
 	Kind   string
 	Params nemesis.Fault
 	// path is where it stood.
 	path string
-}
-
-// Trigger says when a fault strikes, and what else ends it.
-type Trigger struct {
-	On    *On                  `yaml:"on" doc:"strike when a client passes a point of its code, or when a message is on its way; the client or the message stands there until the fault has taken effect"`
-	At    *time.Duration       `yaml:"at" doc:"strike at this time of the run; at 0s before the clients begin" max:"1h"`
-	Every nemesis.Distribution `yaml:"every" doc:"strike again and again, after intervals drawn from the seed: 5s, uniform(1s..3s), exp(mean=2s)"`
-	After *After               `yaml:"after" doc:"strike after another fault"`
-	Until *Passing             `yaml:"until" doc:"the fault ends when this happens, if it has not ended before; at once, if it has happened already"`
-	Stays bool                 `yaml:"stays" doc:"it stays when everything heals: the place is like that, as where machines are far from each other" default:"false"`
-}
-
-// Passing is something that happens: a client is at a point, a client sends a command, a node answers one, or
-// a sentinel tells of something.
-type Passing struct {
-	Node     string `yaml:"node" doc:"with answers: which node, as clients call it; any where it is left out"`
-	Client   string `yaml:"client" doc:"with point and sends: which client; any where it is left out"`
-	Point    string `yaml:"point" doc:"a point of the client's code"`
-	Sends    string `yaml:"sends" doc:"a Redis command that the client sends to a node, such as SET or EVALSHA; any: all but those by which libraries open connections (AUTH, CLIENT, COMMAND, HELLO, INFO, PING, SCRIPT, SELECT)" pattern:"^[A-Za-z][A-Za-z._-]{0,63}$"`
-	Answers  string `yaml:"answers" doc:"the Redis command that the node answers; any: as with sends. What a node pushes to subscribers answers nothing" pattern:"^[A-Za-z][A-Za-z._-]{0,63}$"`
-	To       string `yaml:"to" doc:"the node to which the client sends, or the client to which the node answers; any where it is left out"`
-	Key      string `yaml:"key" doc:"with sends and answers: a key that the command names" max:"1024"`
-	Contains string `yaml:"contains" doc:"with sends and answers: a text within one of the words behind the command's name" max:"1024"`
-	Sentinel string `yaml:"sentinel" doc:"with tells: which sentinel; any where it is left out"`
-	Tells    string `yaml:"tells" doc:"what the sentinel tells its subscribers, in Redis' word, such as +sdown, +odown, +vote-for-leader, +elected-leader or +switch-master" pattern:"^[+-][a-z-]{1,63}$"`
-	About    string `yaml:"about" doc:"with tells: the node or the sentinel that it is about; of +switch-master the new primary; any where it is left out"`
-	Nth      int    `yaml:"nth" doc:"which time it happens (1: the first)" min:"1" max:"1000000" default:"1"`
 }
 
 // goesWith are the keys that go with what happens.
@@ -75,7 +47,7 @@ var goesWith = map[string][]string{
 }
 
 // happening is the key that says what happens; empty: none does, or more than one.
-func (p *Passing) happening() string {
+func happening(p *nemesis.Passing) string {
 	what := ""
 	for _, given := range []struct{ key, value string }{{"point", p.Point}, {"sends", p.Sends}, {"answers", p.Answers}, {"tells", p.Tells}} {
 		switch {
@@ -87,21 +59,6 @@ func (p *Passing) happening() string {
 		}
 	}
 	return what
-}
-
-// On is a passing, and what must have happened before it, or before it counts.
-type On struct {
-	Passing `yaml:",inline"`
-	And     *Passing `yaml:"and" doc:"strike only if this has happened already"`
-	Unless  *Passing `yaml:"unless" doc:"strike only if this has not happened yet: where it has, the fault came too late for what it is about"`
-	Since   *Passing `yaml:"since" doc:"count from when this has happened: what happened before it is not counted"`
-}
-
-// After is another fault.
-type After struct {
-	Fault int           `yaml:"fault" doc:"the number of the other fault in the list, from 1" min:"1" max:"1000" required:"true"`
-	Event string        `yaml:"event" doc:"whether its begin or its end counts" default:"begin" values:"begin,end"`
-	Delay time.Duration `yaml:"delay" doc:"how long after it" max:"1h" default:"0s"`
 }
 
 func (f *Fault) decodeYAML(d *decoder, n *yaml.Node, path string) {
@@ -245,7 +202,7 @@ func (f *Fault) checkParams(d *decoder, cast nemesis.Cast) {
 		}
 		p := d.problemAt(key, "%s", c.Message)
 		if len(c.Allowed) > 0 {
-			p.suggest(quotedIn(c.Message), c.Allowed)
+			p.suggest(c.Given, c.Allowed)
 		}
 	}
 }
@@ -253,28 +210,22 @@ func (f *Fault) checkParams(d *decoder, cast nemesis.Cast) {
 // checkTrigger makes sure that the fault, which is number i from 0, can fire.
 func (f *Fault) checkTrigger(d *decoder, r *FaultRules, i int) {
 	s := r.setup
-	if m, ok := f.Params.(nemesis.MessageFault); ok && m.StrikesMessage() && !f.planned().When.On.IsMessage() && d.sound(f.path+".on") {
+	if m, ok := f.Params.(nemesis.MessageFault); ok && m.StrikesMessage() && !f.On.IsMessage() && d.sound(f.path+".on") {
 		d.problemAt(join(f.path, f.Kind)+".this", "it strikes the message that fires it, and no message does").Hint =
 			"on: {client: c1, sends: SET, to: A} or on: {node: A, answers: SET, to: c1}"
 	}
 	switch {
 	case f.On != nil:
-		f.On.check(d, f.path+".on", r)
-		f.On.checkAnd(d, f.path+".on.and", r)
-		if f.On.Unless != nil {
-			f.On.Unless.check(d, f.path+".on.unless", r)
-		}
-		if f.On.Since != nil {
-			f.On.Since.check(d, f.path+".on.since", r)
-		}
+		r.checkPassing(d, f.path+".on", &f.On.Passing)
+		r.checkAnd(d, f.path+".on.and", f.On)
+		r.checkPassing(d, f.path+".on.unless", f.On.Unless)
+		r.checkPassing(d, f.path+".on.since", f.On.Since)
 	case f.At != nil && *f.At >= s.TimeLimit && d.sound("time_limit"):
 		d.problemAt(f.path+".at", "never happens: the run ends after %v", s.TimeLimit)
 	case f.After != nil && (f.After.Fault > len(s.Faults.List) || f.After.Fault == i+1):
 		d.problemAt(f.path+".after.fault", "there is no other fault %d: the list has %d", f.After.Fault, len(s.Faults.List))
 	}
-	if f.Until != nil {
-		f.Until.check(d, f.path+".until", r)
-	}
+	r.checkPassing(d, f.path+".until", f.Until)
 }
 
 // awaitsMessage reports that the fault cannot do without reading messages.
@@ -282,8 +233,12 @@ func (f *Fault) awaitsMessage() bool {
 	return len(nemesis.Messages([]nemesis.Planned{f.planned()})) > 0
 }
 
-func (p *Passing) check(d *decoder, path string, r *FaultRules) {
-	what, cast := p.happening(), r.cast
+// checkPassing makes sure that what a fault waits for can happen; nil: it does not wait.
+func (r *FaultRules) checkPassing(d *decoder, path string, p *nemesis.Passing) {
+	if p == nil {
+		return
+	}
+	what, cast := happening(p), r.cast
 	if what == "" {
 		d.problemAt(path, "say in exactly one way what happens: point, sends, answers or tells").Hint =
 			"{client: c1, point: before-write}, " +
@@ -312,10 +267,10 @@ func (p *Passing) check(d *decoder, path string, r *FaultRules) {
 		}
 	}
 	if what == "point" {
-		p.checkPoint(d, path, r)
+		r.checkPoint(d, path, p)
 	}
 	if what == "sends" || what == "answers" {
-		p.checkMessage(d, path, what, r)
+		r.checkMessage(d, path, what, p)
 	}
 	if what == "tells" && !slices.Contains(sentinel.Words, p.Tells) {
 		d.problemAt(join(path, "tells"), "no sentinel tells of %q", clip(p.Tells)).suggest(p.Tells, sentinel.Words)
@@ -325,7 +280,7 @@ func (p *Passing) check(d *decoder, path string, r *FaultRules) {
 	}
 }
 
-func (p *Passing) checkPoint(d *decoder, path string, r *FaultRules) {
+func (r *FaultRules) checkPoint(d *decoder, path string, p *nemesis.Passing) {
 	s, points := r.setup, r.points
 	if s.Lock.Program == nil && !slices.Contains(points, p.Point) {
 		problem := d.problemAt(path+".point", "no client ever passes a point %q", clip(p.Point))
@@ -363,28 +318,7 @@ func (f *Faults) checkMix(d *decoder) {
 
 // planned is the fault as nemesis takes it.
 func (f *Fault) planned() nemesis.Planned {
-	p := nemesis.Planned{Kind: f.Kind, Fault: f.Params, Stays: f.Stays, When: nemesis.Trigger{Every: f.Every}}
-	switch {
-	case f.On != nil:
-		p.When.On = nemesis.Passing(f.On.Passing)
-		if f.On.And != nil {
-			p.When.And = nemesis.Passing(*f.On.And)
-		}
-		if f.On.Unless != nil {
-			p.When.Unless = nemesis.Passing(*f.On.Unless)
-		}
-		if f.On.Since != nil {
-			p.When.Since = nemesis.Passing(*f.On.Since)
-		}
-	case f.At != nil:
-		p.When.At = *f.At
-	case f.After != nil:
-		p.When.After, p.When.AfterEnd, p.When.Delay = f.After.Fault, f.After.Event == "end", f.After.Delay
-	}
-	if f.Until != nil {
-		p.Until = nemesis.Passing(*f.Until)
-	}
-	return p
+	return nemesis.Planned{Kind: f.Kind, Fault: f.Params, When: f.Trigger}
 }
 
 // Planned are the faults of a setup as nemesis takes them.
@@ -398,19 +332,6 @@ func (s *Setup) Planned() []nemesis.Planned {
 
 func faultNames() []string {
 	return namesOf(nemesis.Kinds(), func(k nemesis.Kind) string { return k.Name })
-}
-
-// quotedIn is the first quoted word of a message.
-func quotedIn(message string) string {
-	var word string
-	for i := range message {
-		if message[i] == '"' {
-			if _, err := fmt.Sscanf(message[i:], "%q", &word); err == nil {
-				return word
-			}
-		}
-	}
-	return ""
 }
 
 // Needs are the powers over a world that the faults use.

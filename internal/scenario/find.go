@@ -167,17 +167,18 @@ func findIn(folder string) ([]source, error) {
 // notFound says what was probably meant: a file beside it, or a shipped scenario.
 func notFound(arg string) error {
 	folder, name := filepath.Dir(arg), filepath.Base(arg)
+	noFile, nothing := fmt.Errorf("no file or folder %q", arg), fmt.Errorf("no file, folder or shipped scenario %q", arg)
 	if own := strings.TrimSuffix(name, filepath.Ext(name)); shipped()[own] != "" {
-		return fmt.Errorf("no file or folder %q\nhint: sim run %s runs the scenario of this name that sim ships", arg, own)
+		return words.WithHint(noFile, fmt.Sprintf("sim run %s runs the scenario of this name that sim ships", own))
 	}
 	beside, _ := findIn(folder)
 	if guess := nearest(name, namesOf(beside, func(s source) string { return filepath.Base(s.name) })); guess != "" {
-		return fmt.Errorf("no file or folder %q\nhint: did you mean %s?", arg, filepath.Join(folder, guess))
+		return words.WithHint(noFile, fmt.Sprintf("did you mean %s?", filepath.Join(folder, guess)))
 	}
 	if guess := nearest(name, append(Shipped(), All)); guess != "" {
-		return fmt.Errorf("no file, folder or shipped scenario %q\nhint: did you mean %s?", arg, guess)
+		return words.WithHint(nothing, fmt.Sprintf("did you mean %s?", guess))
 	}
-	return fmt.Errorf("no file, folder or shipped scenario %q\nhint: sim list lists the scenarios", arg)
+	return words.WithHint(nothing, "sim list lists the scenarios")
 }
 
 func dedupe(list []source) []source {

@@ -20,7 +20,7 @@ var wordless = []string{"DISCARD", "EXEC", "MULTI", "UNWATCH"}
 const notYet = "a message that a node pushes to its subscribers cannot be waited for yet"
 
 // checkMessage makes sure that there can be a message of the kind that is meant; what says whether it is sent or answers.
-func (p *Passing) checkMessage(d *decoder, path, what string, r *FaultRules) {
+func (r *FaultRules) checkMessage(d *decoder, path, what string, p *nemesis.Passing) {
 	name := strings.ToUpper(p.Sends + p.Answers)
 	publishes := "for the moment at which it is published: {client: c1, sends: PUBLISH, to: A}"
 	switch {
@@ -66,12 +66,12 @@ func (s *Setup) asksNoNode() string {
 }
 
 // checkAnd makes sure that what must have happened before can have.
-func (o *On) checkAnd(d *decoder, path string, r *FaultRules) {
+func (r *FaultRules) checkAnd(d *decoder, path string, o *nemesis.On) {
 	if o.And == nil {
 		return
 	}
-	o.And.check(d, path, r)
-	on, and := nemesis.Passing(o.Passing), nemesis.Passing(*o.And)
+	r.checkPassing(d, path, o.And)
+	on, and := o.Passing, *o.And
 	if on.Nth, and.Nth = max(on.Nth, 1), max(and.Nth, 1); on.Nth >= and.Nth {
 		return
 	}

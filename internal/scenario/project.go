@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // ProjectFile is the file with a project's defaults, in the folder in which sim runs.
@@ -63,7 +65,7 @@ func LoadProject() (Project, error) {
 		return standard, err
 	}
 	if _, err := here.Stat(p.Out); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return standard, fmt.Errorf("%s: out: %s leads out of this folder\nhint: --out stores runs anywhere", ProjectFile, p.Out)
+		return standard, words.WithHint(fmt.Errorf("%s: out: %s leads out of this folder", ProjectFile, p.Out), "--out stores runs anywhere")
 	}
 	return p, nil
 }

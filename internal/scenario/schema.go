@@ -149,7 +149,7 @@ func schemaOf(t reflect.Type, tag reflect.StructTag, required bool) *jsonschema.
 		s.MinItems, s.MaxItems = limit(tag, "least"), limit(tag, "most")
 	case t.Kind() == reflect.Struct:
 		structSchema(s, t, required)
-		if t == reflect.TypeFor[Passing]() || t == reflect.TypeFor[On]() {
+		if t == reflect.TypeFor[nemesis.Passing]() || t == reflect.TypeFor[nemesis.On]() {
 			for _, key := range slices.Sorted(maps.Keys(goesWith)) {
 				s.OneOf = append(s.OneOf, &jsonschema.Schema{Required: []string{key}})
 			}
@@ -217,7 +217,7 @@ func scalarSchema(s *jsonschema.Schema, t reflect.Type, tag reflect.StructTag) {
 
 // faultSchema allows one trigger and one fault.
 func faultSchema() *jsonschema.Schema {
-	s := schemaOf(reflect.TypeFor[Trigger](), "", true)
+	s := schemaOf(reflect.TypeFor[nemesis.Trigger](), "", true)
 	s.Description = "a trigger, and one fault under its name"
 	var names []*jsonschema.Schema
 	for _, k := range nemesis.Kinds() {

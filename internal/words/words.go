@@ -1,5 +1,5 @@
-// Package words writes numbers with their nouns ("1 key", "2 keys") and durations, and keeps tables
-// of words with a line for a person.
+// Package words writes numbers with their nouns ("1 key", "2 keys") and durations, keeps tables of words
+// with a line for a person, and says of an error what a user can do about it.
 package words
 
 import (

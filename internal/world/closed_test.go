@@ -65,15 +65,14 @@ func TestEachDisturbanceIsAPower(t *testing.T) {
 	}
 }
 
-// TestSpecIsRefusedByPower: what a world lacks it refuses by name.
+// TestSpecIsRefusedByPower: a power that there is not is refused by its number.
 func TestSpecIsRefusedByPower(t *testing.T) {
 	s := Spec{Needs: []Power{PausePower, Stall.Power(), Cut.Power()}}
-	all := func(Power) bool { return true }
-	if err := s.Check(all); err != nil {
+	if err := s.Check(); err != nil {
 		t.Error(err)
 	}
-	err := s.Check(func(p Power) bool { return p != StallPower })
-	if err == nil || err.Error() != "this world lacks the power stall" {
+	s.Needs = append(s.Needs, LimitDataPower+1)
+	if err := s.Check(); err == nil || err.Error() != "no power 18" {
 		t.Error(err)
 	}
 }

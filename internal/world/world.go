@@ -3,7 +3,6 @@ package world
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -53,28 +52,21 @@ type Spec struct {
 	// Commands: Hooks.Command wants to be called.
 	Commands bool
 	// Needs are the powers over the world that the run's faults use, so that
-	// a world can prepare for them or refuse at once.
+	// a world can prepare for them.
 	Needs []Power
 }
 
-// Check refuses what there is not, and what a world lacks that has the powers for
-// which has reports true.
-func (s *Spec) Check(has func(Power) bool) error {
+// Check refuses what there is not.
+func (s *Spec) Check() error {
 	err := check(persistenceNames, "persistence", s.StorePersistence)
 	for i := range s.Nodes {
 		err = errors.Join(err, check(persistenceNames, "persistence", s.Nodes[i].Persistence))
 	}
-	needs := s.Needs
 	if s.Sentinel != nil {
-		needs = append(slices.Clone(needs), SentinelPower)
 		err = errors.Join(err, s.Sentinel.check(s.Nodes))
 	}
-	for _, p := range needs {
-		if unknown := check(powerNames, "power", p); unknown != nil {
-			err = errors.Join(err, unknown)
-		} else if !has(p) {
-			err = errors.Join(err, fmt.Errorf("this world lacks the power %v", p))
-		}
+	for _, p := range s.Needs {
+		err = errors.Join(err, check(powerNames, "power", p))
 	}
 	return err
 }

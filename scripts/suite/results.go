@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 const module = "github.com/redlock-sim/redlock-sim/"
@@ -291,7 +292,7 @@ func minutes(d time.Duration) string { return d.Round(time.Second).String() }
 func printSlowest(out io.Writer, file string, most int) error {
 	f, err := os.Open(file)
 	if err != nil {
-		return fmt.Errorf("%w\nhint: make test, or make test-all, writes it", err)
+		return words.WithHint(err, "make test, or make test-all, writes it")
 	}
 	defer func() { _ = f.Close() }()
 	took, waited := make(map[testName]float64), make(map[string]float64)

@@ -394,14 +394,14 @@ func oneCase(t *testing.T, r *rand.Rand, number uint64) card.State {
 					one.Assumption = assumptions[r.IntN(len(assumptions))]
 					f.Verdict, f.Counterexample = checker.Violated, &one
 					if p == saw.deciding {
-						saw.blame = checker.Blamed(h, f)
+						saw.blame = checker.Blamed(h, p, &one)
 					}
 				case some(1, 6):
 					f.Verdict = checker.Unknown
 				}
 				saw.verdicts[p], saw.confirmed[p] = f.Verdict, true
 				if l.Program != nil && f.Verdict == checker.Violated {
-					saw.confirmed[p], _ = checker.Confirmed(h, f)
+					saw.confirmed[p], _ = checker.Confirmed(h, p, f.Counterexample)
 				}
 				out.Properties = append(out.Properties, report.Judged(f, demanding.Expected(p)))
 				if f.Verdict == checker.Violated && saw.demanded[p] && some(1, 6) {

@@ -62,7 +62,7 @@ func (l *Lock) confirmed(v *report.Variant, p *report.PropertyResult) (bool, str
 	if l.Program == nil {
 		return true, ""
 	}
-	return checker.Confirmed(v.History, p.Finding())
+	return checker.Confirmed(v.History, p.Name, p.Counterexample)
 }
 
 // shown reports that the violation showed as often as it takes.
@@ -96,7 +96,7 @@ func (of *variantTally) add(t *tally, one *trial.Trial, v *report.Variant, decid
 		}
 	}
 	if deciding != nil && deciding.Expected != checker.Holds && deciding.Verdict == checker.Violated {
-		switch blame := checker.Blamed(v.History, deciding.Finding()); {
+		switch blame := checker.Blamed(v.History, deciding.Name, deciding.Counterexample); {
 		case slices.Contains(t.guarantee.GivesUp(), blame):
 			of.byDesign++
 		case blame == checker.BlamesNothing:

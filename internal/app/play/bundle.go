@@ -19,6 +19,7 @@ import (
 	"compress/gzip"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Stamp names the sources that this program and its engine were built from; make play sets it, and a release. Where it
@@ -93,7 +94,7 @@ func Load(ctx context.Context, version string, compile bool, tell func(string)) 
 		return b, err
 	}
 	if !released.MatchString(version) {
-		return nil, fmt.Errorf("%w\nhint: make play, in the folder with its sources, builds sim with it", err)
+		return nil, words.WithHint(err, "make play, in the folder with its sources, builds sim with it")
 	}
 	cache, e := os.UserCacheDir()
 	if e != nil {
@@ -104,12 +105,12 @@ func Load(ctx context.Context, version string, compile bool, tell func(string)) 
 		return b, nil
 	}
 	if !compile {
-		return nil, fmt.Errorf("%w\nhint: sim play compiles it once", err)
+		return nil, words.WithHint(err, "sim play compiles it once")
 	}
 	tell(fmt.Sprintf("compiling the engine of the playground for %s, once; this takes a minute", version))
 	b, err = Build(ctx, Source{Version: version}, version)
 	if err != nil {
-		return nil, fmt.Errorf("%w\nhint: the archives of a release have sim with the playground in it; make play builds it", err)
+		return nil, words.WithHint(err, "the archives of a release have sim with the playground in it; make play builds it")
 	}
 	return b, b.Store(dir)
 }

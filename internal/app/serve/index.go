@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 )
 
 // index knows all runs of the folder, so that a list reads none of them. Each list
@@ -231,7 +233,7 @@ func newestFirst(a, b *entry) int { // stamps sort by time
 // fresh is a run of a list as it is now. The index notices only what changes a folder, and
 // a result may be written anew in its place.
 func (x *index) fresh(e *entry) *entry {
-	if now := stampOf(x.h.root.Lstat(path.Join(e.id.dir(), resultFile))); now == e.result && now != (fileStamp{}) {
+	if now := stampOf(x.h.root.Lstat(path.Join(e.id.dir(), runs.Result))); now == e.result && now != (fileStamp{}) {
 		return e
 	}
 	n := x.h.entry(e.id, e.modified)
@@ -247,7 +249,7 @@ func (x *index) fresh(e *entry) *entry {
 // entry reads a run for the index.
 func (h *Handler) entry(id runID, modified time.Time) *entry {
 	e := &entry{seen: seen{modified, time.Now()}, id: id}
-	e.result = stampOf(h.root.Lstat(path.Join(id.dir(), resultFile)))
+	e.result = stampOf(h.root.Lstat(path.Join(id.dir(), runs.Result)))
 	s, finished, err := h.look(id)
 	if err != nil {
 		e.absent = true

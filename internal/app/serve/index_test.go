@@ -185,14 +185,14 @@ func TestBrokenResults(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "a-folder", run, "result.json"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	broken["a-folder"] = "not a regular file"
+	broken["a-folder"] = "no regular file"
 	if err := os.MkdirAll(filepath.Join(dir, "linked", run), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink("../../gc-pause/20261120-204501-42/result.json", filepath.Join(dir, "linked", run, "result.json")); err != nil {
 		t.Fatal(err)
 	}
-	broken["linked"] = "not a regular file"
+	broken["linked"] = "no regular file"
 	h := handler(t, serve.Options{Dir: dir})
 	_, list, _ := get(t, h, "/")
 	if !strings.Contains(list, ">gc-pause<") || strings.Contains(list, "<b>") {

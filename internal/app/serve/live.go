@@ -8,6 +8,7 @@ import (
 	"path"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
@@ -31,7 +32,7 @@ func (h *Handler) progress(id runID) []progress {
 	var list []progress
 	for _, v := range h.histories(id) {
 		p := progress{Variant: v.variant, Size: v.size, Quiet: h.o.Now().Sub(v.modified).Round(time.Second)}
-		events := h.tail(path.Join(id.dir(), v.variant, historyFile))
+		events := h.tail(path.Join(id.dir(), v.variant, runs.History))
 		for _, e := range events {
 			if e.F == history.Phase {
 				p.Phase = e.Value.Detail()

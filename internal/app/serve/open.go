@@ -6,47 +6,24 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"syscall"
+
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
 
 // Anybody may have put anything into the folder. So everything in it is opened here, and
 // nowhere else.
 
-// errNoFile: something of that name is there, but it is no file. Its like is never opened: a
-// pipe would wait for its other end for ever, and a device does whatever devices do.
-var errNoFile = errors.New("not a regular file")
-
 // open opens a regular file, and not through a link.
 func (h *Handler) open(name string) (*os.File, fs.FileInfo, error) {
-	return h.openAs(name, fs.FileMode.IsRegular, errNoFile)
-}
-
-func (h *Handler) openAs(name string, right func(fs.FileMode) bool, wrong error) (*os.File, fs.FileInfo, error) {
-	info, err := h.root.Lstat(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !right(info.Mode()) {
-		return nil, nil, wrong
-	}
-	// It may be replaced meanwhile. Without O_NONBLOCK a pipe would never be opened.
-	f, err := h.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	if info, err = f.Stat(); err == nil && !right(info.Mode()) {
-		err = wrong
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, nil, err
-	}
-	return f, info, nil
+	return machine.OpenIn(h.root, name, fs.FileMode.IsRegular)
 }
 
 // subfolders lists real folders; a link (reports/latest is one) is none.
 func (h *Handler) subfolders(dir string) ([]string, error) {
-	f, _, err := h.openAs(dir, fs.FileMode.IsDir, fs.ErrNotExist)
+	f, _, err := machine.OpenIn(h.root, dir, fs.FileMode.IsDir)
+	if errors.Is(err, machine.ErrNotRegular) {
+		return nil, fs.ErrNotExist
+	}
 	if err != nil {
 		return nil, err
 	}

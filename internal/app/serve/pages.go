@@ -20,6 +20,7 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/compare"
 	"github.com/redlock-sim/redlock-sim/internal/report/page"
@@ -358,7 +359,7 @@ func (h *Handler) problem(w http.ResponseWriter, r *http.Request, err error) {
 		code, p.Heading, p.Why = http.StatusServiceUnavailable, "Other large pages are being made", "Load this page again later"
 	case errors.Is(err, errLive):
 		code, p.Heading = http.StatusConflict, "The run is still in progress"
-	case errors.Is(err, os.ErrNotExist), errors.Is(err, errBadName), errors.Is(err, errNoFile):
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, errBadName), errors.Is(err, machine.ErrNotRegular):
 		code, p.Heading = http.StatusNotFound, "There is no such run or file"
 	default:
 		p.Heading = "The run could not be read"

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/play"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 )
 
@@ -36,7 +37,7 @@ func Play(ctx context.Context, addr string, html []byte, policy string, ready fu
 // playground shows the playground; which run it shows is behind the # of the address.
 func (h *Handler) playground(w http.ResponseWriter, _ *http.Request) error {
 	if h.o.Playground == nil {
-		return errNoFile
+		return machine.ErrNotRegular
 	}
 	html, policy, err := h.o.Playground()
 	if err != nil {

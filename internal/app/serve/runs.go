@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 )
@@ -23,9 +24,6 @@ const (
 	maxVariants  = 64
 	maxProcesses = 10_000 // each may be a lane of the picture
 	liveFor      = 2 * time.Minute
-	resultFile   = "result.json"
-	scenarioFile = "scenario.yaml"
-	historyFile  = "history.jsonl"
 )
 
 var (
@@ -82,7 +80,7 @@ func (h *Handler) look(id runID) (s stored, finished bool, err error) {
 			return s, false, os.ErrNotExist
 		}
 	}
-	info, err := h.root.Lstat(path.Join(id.dir(), resultFile))
+	info, err := h.root.Lstat(path.Join(id.dir(), runs.Result))
 	if err == nil {
 		s.modified = info.ModTime()
 		return s, true, nil
@@ -109,7 +107,7 @@ func (e *unreadable) Error() string { return e.why }
 
 // result reads result.json.
 func (h *Handler) result(id runID) (*report.Result, error) {
-	f, _, err := h.open(path.Join(id.dir(), resultFile))
+	f, _, err := h.open(path.Join(id.dir(), runs.Result))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
@@ -119,7 +117,7 @@ func (h *Handler) result(id runID) (*report.Result, error) {
 		result, err = readResult(f)
 	}
 	if err != nil {
-		return nil, &unreadable{id, resultFile + ": " + reason(err)}
+		return nil, &unreadable{id, runs.Result + ": " + reason(err)}
 	}
 	return result, nil
 }
@@ -164,7 +162,7 @@ func (h *Handler) histories(id runID) []variantHistory {
 	}
 	var list []variantHistory
 	for _, name := range names[:min(len(names), maxVariants)] {
-		info, err := h.root.Lstat(path.Join(id.dir(), name, historyFile))
+		info, err := h.root.Lstat(path.Join(id.dir(), name, runs.History))
 		if err == nil && info.Mode().IsRegular() {
 			list = append(list, variantHistory{name, info.ModTime(), info.Size()})
 		}
@@ -190,7 +188,7 @@ func (h *Handler) with(ctx context.Context, ids []runID, histories bool, show fu
 			return err
 		}
 		need += perScenario
-		if info, err := h.root.Lstat(path.Join(id.dir(), resultFile)); err == nil {
+		if info, err := h.root.Lstat(path.Join(id.dir(), runs.Result)); err == nil {
 			need += min(perResultByte*info.Size(), maxParsed)
 		}
 		found[i] = h.histories(id)
@@ -233,7 +231,7 @@ func (h *Handler) load(id runID, found []variantHistory, histories bool) (*repor
 	if err != nil {
 		return nil, err
 	}
-	if f, _, err := h.open(path.Join(id.dir(), scenarioFile)); err == nil {
+	if f, _, err := h.open(path.Join(id.dir(), runs.Scenario)); err == nil {
 		text, _ := io.ReadAll(io.LimitReader(f, maxScenario))
 		_ = f.Close()
 		result.ScenarioText = string(text)
@@ -244,7 +242,7 @@ func (h *Handler) load(id runID, found []variantHistory, histories bool) (*repor
 		if at < 0 || !histories && result.World != "" {
 			continue
 		}
-		header := h.history(v, path.Join(id.dir(), v.Name, historyFile), found[at].size, histories)
+		header := h.history(v, path.Join(id.dir(), v.Name, runs.History), found[at].size, histories)
 		if result.World == "" {
 			result.World, result.Seed, result.Started = header.World, header.Seed, header.Started
 		}
@@ -327,9 +325,9 @@ type runFile struct {
 
 // files lists what a run's folder has to be read elsewhere.
 func (h *Handler) files(id runID) []runFile {
-	names := []string{resultFile, scenarioFile}
+	names := []string{runs.Result, runs.Scenario}
 	for _, v := range h.histories(id) {
-		names = append(names, path.Join(v.variant, historyFile))
+		names = append(names, path.Join(v.variant, runs.History))
 	}
 	var list []runFile
 	for _, name := range names {

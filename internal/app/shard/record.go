@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app/audit"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
@@ -101,7 +102,7 @@ func (w *Work) Folder(s request.Shard) string {
 const (
 	RecordFile = "shard.json"
 	// ScenarioFile is the scenario of a search.
-	ScenarioFile = "scenario.yaml"
+	ScenarioFile = runs.Scenario
 	Shards       = "shards"
 )
 

@@ -13,11 +13,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/audit"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
@@ -227,7 +227,7 @@ func readBelow(dir, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	f, err := openRegular(root, name)
+	f, _, err := machine.OpenIn(root, name, fs.FileMode.IsRegular)
 	if err != nil {
 		return nil, err
 	}
@@ -237,28 +237,6 @@ func readBelow(dir, name string) ([]byte, error) {
 		err = fmt.Errorf("more than %d bytes", mostRecord)
 	}
 	return text, err
-}
-
-// openRegular opens a file, where it is one, and in the folder.
-func openRegular(root *os.Root, name string) (*os.File, error) {
-	if info, err := root.Lstat(name); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", name)
-	}
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", name)
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
 }
 
 // Bounds of what is copied.
@@ -323,7 +301,7 @@ func (c *copying) folder(from, to string) error {
 		if c.files++; c.files > mostFiles {
 			return fmt.Errorf("more than %d files", mostFiles)
 		}
-		f, err := openRegular(root, name)
+		f, _, err := machine.OpenIn(root, name, fs.FileMode.IsRegular)
 		if err != nil {
 			return err
 		}
@@ -351,7 +329,7 @@ func (w *Whole) Link(r *Record, name string) string {
 // Result reads the result of a run, and sees that it is the one of which the record speaks.
 func (w *Whole) Result(r *Record, one Result) (*report.Result, error) {
 	dir := filepath.Join(w.out, Shards, w.Work.Folder(r.Shard))
-	name := path.Join(filepath.ToSlash(one.Dir), "result.json")
+	name := path.Join(filepath.ToSlash(one.Dir), runs.Result)
 	fail := func(err error) (*report.Result, error) {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
 	}
@@ -385,7 +363,7 @@ func ResultOf(unit uint64, shardDir, runDir string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	text, err := readBelow(runDir, "result.json")
+	text, err := readBelow(runDir, runs.Result)
 	return Result{unit, filepath.ToSlash(dir), digest(text)}, err
 }
 

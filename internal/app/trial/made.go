@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/verdict"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
@@ -23,7 +24,7 @@ func Store(ctx context.Context, s *scenario.Scenario, o Options, h *history.Hist
 	}
 	o.World, o.Nodes, o.Tries = Live, server.Process, DefaultTries(Live)
 	t := &trial{Scenario: s, Options: o, subjects: o.Programs.subjects(s, o.Nodes), started: o.Now()}
-	if t.dir, err = NewRunDir(o.Out, s.Name, t.started, o.Seed); err != nil {
+	if t.dir, err = runs.Make(o.Out, s.Name, t.started, o.Seed); err != nil {
 		return nil, err
 	}
 	if err := t.begin(); err != nil {
@@ -37,7 +38,7 @@ func Store(ctx context.Context, s *scenario.Scenario, o Options, h *history.Hist
 	if err := os.Mkdir(filepath.Join(t.dir, v.Name), 0o755); err != nil {
 		return nil, err
 	}
-	file := filepath.Join(t.dir, v.Name, historyFile)
+	file := filepath.Join(t.dir, v.Name, runs.History)
 	if err := machine.WriteFile(file, func(w io.Writer) error { return history.Encode(w, h) }); err != nil {
 		return nil, err
 	}

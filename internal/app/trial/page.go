@@ -1,12 +1,11 @@
 package trial
 
 import (
-	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
@@ -47,14 +46,11 @@ const (
 // printed is the end of a log.
 func printed(folder *os.Root, file string) (report.Printed, error) {
 	var p report.Printed
-	f, err := folder.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, _, err := machine.OpenIn(folder, file, fs.FileMode.IsRegular)
 	if err != nil {
 		return p, err
 	}
 	defer func() { _ = f.Close() }()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return p, fmt.Errorf("%s is no regular file", file)
-	}
 	size, err := f.Seek(0, io.SeekEnd)
 	if err == nil {
 		_, err = f.Seek(max(0, size-quotedBytes), io.SeekStart)

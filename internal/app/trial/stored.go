@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/verdict"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
@@ -24,16 +25,16 @@ import (
 // Load reads a run's folder: its result, with scenario and histories. A run that was killed has
 // the result that it began with.
 func Load(dir string) (*report.Result, error) {
-	r, err := loadResult(filepath.Join(dir, resultFile))
+	r, err := loadResult(filepath.Join(dir, runs.Result))
 	if errors.Is(err, fs.ErrNotExist) {
-		if r, err = loadResult(filepath.Join(dir, startedFile)); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%q is not the folder of a run: it has neither %s nor %s", dir, resultFile, startedFile)
+		if r, err = loadResult(filepath.Join(dir, runs.Started)); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%q is not the folder of a run: it has neither %s nor %s", dir, runs.Result, runs.Started)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	text, err := machine.ReadRegular(filepath.Join(dir, scenarioFile), scenario.MaxSize+1)
+	text, err := machine.ReadRegular(filepath.Join(dir, runs.Scenario), scenario.MaxSize+1)
 	if err != nil {
 		return nil, fmt.Errorf("failed to read the run's scenario: %w", err)
 	}
@@ -54,7 +55,7 @@ func Load(dir string) (*report.Result, error) {
 func findTries(dir string, v *report.Variant, seed uint64) {
 	for n := 1; ; n++ {
 		one := report.Try{Seed: trySeed(seed, n), Folder: tryFolder(v.Name, n, 0)}
-		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(one.Folder), historyFile)); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(one.Folder), runs.History)); err != nil {
 			if n > 1 { // the last one is in the variant's folder
 				one.Folder, one.Interrupted = v.Name, true
 				v.Tries, v.Shown = append(v.Tries, one), n
@@ -80,7 +81,7 @@ func loadHistory(dir, variant, folder string) (*history.History, error) {
 	if filepath.Base(variant) != variant {
 		return nil, fmt.Errorf("a variant named %q", variant)
 	}
-	f, err := machine.OpenRegular(filepath.Join(dir, filepath.FromSlash(folder), historyFile))
+	f, err := machine.OpenRegular(filepath.Join(dir, filepath.FromSlash(folder), runs.History))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -105,7 +106,7 @@ func Rejudge(ctx context.Context, dir string) (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := scenario.Parse(filepath.Join(dir, scenarioFile), []byte(r.ScenarioText))
+	s, err := scenario.Parse(filepath.Join(dir, runs.Scenario), []byte(r.ScenarioText))
 	if err != nil {
 		return nil, fmt.Errorf("failed to read the run's scenario: %w", err)
 	}
@@ -121,19 +122,19 @@ func Rejudge(ctx context.Context, dir string) (*Trial, error) {
 		}
 	}
 	verdict.SumUp(r)
-	return &Trial{Result: r, Dir: dir, Report: filepath.Join(dir, "report.html")}, nil
+	return &Trial{Result: r, Dir: dir, Report: filepath.Join(dir, runs.Report)}, nil
 }
 
 // Keep writes the report of a run that was judged again, and the result where it has none
 // because it was killed.
 func (t *Trial) Keep() error {
-	result := filepath.Join(t.Dir, resultFile)
+	result := filepath.Join(t.Dir, runs.Result)
 	if _, err := os.Stat(result); errors.Is(err, fs.ErrNotExist) {
 		if err := machine.WriteFile(result, func(w io.Writer) error { return report.WriteJSON(w, t.Result) }); err != nil {
 			return err
 		}
 	}
-	_ = os.Remove(filepath.Join(t.Dir, startedFile))
+	_ = os.Remove(filepath.Join(t.Dir, runs.Started))
 	return writePage(t.Report, t.Result)
 }
 
@@ -202,7 +203,7 @@ func Results(path string) (list []*report.Result, unreadable []error, err error)
 			unreadable = append(unreadable, &AuditError{file})
 			return fs.SkipDir
 		}
-		if err != nil || e.Name() != resultFile || e.IsDir() {
+		if err != nil || e.Name() != runs.Result || e.IsDir() {
 			return err
 		}
 		if r, err := loadResult(file); err != nil {
@@ -234,14 +235,14 @@ func isAudit(dir string) bool {
 		return err == nil
 	}
 	// A card.json alone may be one that somebody keeps beside his runs, to expect it.
-	named := auditFolder.MatchString(filepath.Base(dir)) && filepath.Base(filepath.Dir(dir)) == "audit"
-	return has("card.json") && has("card.html") || named && !has(resultFile)
+	named := auditFolder.MatchString(filepath.Base(dir)) && filepath.Base(filepath.Dir(dir)) == runs.Audits
+	return has(runs.Card) && has(runs.CardPage) || named && !has(runs.Result)
 }
 
 // auditAround is the folder of the audit to which a folder with many runs belongs; empty: to none. A lock has a folder in it, and
 // there each scenario has one.
 func auditAround(dir string) string {
-	if _, err := os.Stat(filepath.Join(dir, resultFile)); err == nil { // one run is a run
+	if _, err := os.Stat(filepath.Join(dir, runs.Result)); err == nil { // one run is a run
 		return ""
 	}
 	whole, err := filepath.Abs(dir)

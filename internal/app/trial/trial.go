@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/verdict"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
@@ -112,7 +113,7 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*Trial, error) {
 		o.Tries = DefaultTries(o.World)
 	}
 	started := o.Now()
-	dir, err := NewRunDir(o.Out, s.Name, started, o.Seed)
+	dir, err := runs.Make(o.Out, s.Name, started, o.Seed)
 	if err != nil {
 		return nil, &EnvironmentError{Err: err, Hint: "choose another folder with --out"}
 	}
@@ -239,7 +240,7 @@ func (t *trial) carryOut(ctx context.Context, v subject, seed uint64, progress f
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return out, err
 	}
-	file, err := os.Create(filepath.Join(dir, historyFile))
+	file, err := os.Create(filepath.Join(dir, runs.History))
 	if err != nil {
 		return out, err
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/verdict"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
@@ -277,7 +278,7 @@ func (t *trial) storeAside(r *report.Result) error {
 		one.Seed, one.Replay, one.WallMS = a.seed, t.replay(a.seed), a.WallMS
 		one.Variants = []report.Variant{beside(a.Variant)}
 		verdict.SumUp(&one)
-		errs = append(errs, writePage(filepath.Join(a.dir, "report.html"), &one))
+		errs = append(errs, writePage(filepath.Join(a.dir, runs.Report), &one))
 	}
 	return errors.Join(errs...)
 }

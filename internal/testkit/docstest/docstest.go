@@ -163,15 +163,17 @@ func Patch(t testing.TB, text, diff string) string {
 // Root is the root of the source tree.
 func Root(t testing.TB) string {
 	t.Helper()
-	file, err := goMod()
+	dir, err := moduleFolder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Dir(strings.TrimSpace(string(file)))
+	return strings.TrimSpace(string(dir))
 }
 
-// goMod asks where the source tree's go.mod is.
-var goMod = sync.OnceValues(func() ([]byte, error) { return exec.Command("go", "env", "GOMOD").Output() })
+// moduleFolder asks where the module of sim is: tests of the module in tools ask, too.
+var moduleFolder = sync.OnceValues(func() ([]byte, error) {
+	return exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/redlock-sim/redlock-sim").Output()
+})
 
 // Read reads a file of the source tree.
 func Read(t testing.TB, file string) string {

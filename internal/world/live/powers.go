@@ -14,20 +14,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
-// has reports which powers there are here, where the machine and the nodes' place have
-// what they take (Prepare says so).
-func has(p world.Power) bool {
-	switch p {
-	case world.PausePower, world.CrashPower, world.PowerCutPower, world.ReplicaPower, world.SentinelPower, world.PostgresPower,
-		world.NodeClockPower, world.ClientClockPower, world.MessagePower:
-		return true
-	case world.LatencyPower, world.BandwidthPower, world.CutPower, world.HoldPower, world.StallPower, world.ResetPower,
-		world.SlowClosePower, world.LimitDataPower: // flow carries them out
-		return true
-	}
-	return false
-}
-
 // Pause stops a client, a node or the resource.
 func (w *World) Pause(target string) error {
 	if n := w.servers.Named(target); n != nil {

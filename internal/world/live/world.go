@@ -100,7 +100,7 @@ var _ world.World = (*World)(nil)
 // Open builds a world: nodes first, then links and clients. Cancelling ctx
 // stops the run. On an error nothing is left behind.
 func Open(ctx context.Context, spec world.Spec, o Options) (*World, error) {
-	if err := spec.Check(has); err != nil {
+	if err := spec.Check(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
@@ -134,7 +135,7 @@ func without(v scenario.Variant, faults []int) scenario.Variant {
 	v.Setup.Faults.List = slices.Clone(v.Setup.Faults.List)
 	for _, id := range faults {
 		never := time.Hour
-		v.Setup.Faults.List[id-1].Trigger = scenario.Trigger{At: &never}
+		v.Setup.Faults.List[id-1].Trigger = nemesis.Trigger{At: &never}
 	}
 	return v
 }

@@ -9,19 +9,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
-// has reports which powers there are here.
-func has(p world.Power) bool {
-	switch p {
-	case world.PausePower, world.CrashPower, world.PowerCutPower, world.ReplicaPower, world.NodeClockPower, world.ClientClockPower,
-		world.LatencyPower, world.BandwidthPower, world.CutPower, world.HoldPower, world.StallPower, world.ResetPower,
-		world.SlowClosePower, world.LimitDataPower, world.MessagePower, world.SentinelPower:
-		return true
-	case world.PostgresPower: // a resource with its locks, under another name
-		return true
-	}
-	return false
-}
-
 // node finds a node or the resource.
 func (w *World) node(name string) *node {
 	if name == history.ResourceProcess {

@@ -18,8 +18,8 @@ import (
 )
 
 // beside are the packages whose code runs inside the world as well.
-var beside = []string{"../../lock", "../../client",
-	"../../command", "../../resource", "../../workload", "../../runner", "../../nemesis", "../../sentinel", "../link"}
+var beside = []string{"../../lock", "../client", "../../redis/command", "../../scenario/resource", "../../scenario/workload",
+	"../../runner", "../../nemesis", "../../redis/sentinel", "../link"}
 
 // TestNothingUncertain looks through the source for what would make two runs of
 // one seed differ: real clocks, goroutines, channels, random numbers from

@@ -108,7 +108,7 @@ func (e *Engine) Close() { e.w.s.close() }
 const epoch = 1_700_006_400 * time.Second
 
 func (w *World) open(ctx context.Context, spec world.Spec) error {
-	if err := spec.Check(has); err != nil {
+	if err := spec.Check(); err != nil {
 		return err
 	}
 	if err := w.canWatch(&spec); err != nil {

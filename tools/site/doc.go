@@ -1,7 +1,7 @@
 // Site builds the field guide: a static site made from the scenarios, the docs and the track record. It needs no server, and
 // its pages ask for nothing from anywhere else.
 //
-//	go run ./scripts/site [-o .cache/site] [-play .cache/playground.html]
+//	site [-o .cache/site] [-play .cache/playground.html]
 //
 // Each scenario runs in the virtual world, with the seed 42: its page has the pictures, the verdicts and the whole report.
 // docs/guide has the pages that are written by hand: one for each guarantee, the debate, and how to choose a lock.

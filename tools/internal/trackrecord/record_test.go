@@ -19,6 +19,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/golden"
 )
 
@@ -146,7 +147,7 @@ func TestPages(t *testing.T) {
 func TestPageIsReadable(t *testing.T) {
 	b, root := tab.New(t), t.TempDir()
 	kept(t, root)
-	all, err := ReadLibraries("../../adapters/libraries.json")
+	all, err := ReadLibraries(filepath.Join(docstest.Root(t), LibrariesFile))
 	if err != nil {
 		t.Fatal(err)
 	}

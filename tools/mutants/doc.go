@@ -2,7 +2,7 @@
 // counts how many of the changes their own tests notice. It writes the table of
 // docs/mutants.md.
 //
-//	go run ./scripts/mutants [-survivors] [PACKAGE...]
+//	make mutants P='-survivors internal/lock'
 //
 // With -survivors it tries only those again that lived the last time. That is right as
 // long as nothing but tests was added since.

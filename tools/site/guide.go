@@ -10,7 +10,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-	"github.com/redlock-sim/redlock-sim/internal/trackrecord"
+	"github.com/redlock-sim/redlock-sim/tools/internal/trackrecord"
 )
 
 // guideFolder has what is written by hand.

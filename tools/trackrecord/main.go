@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/trackrecord"
+	"github.com/redlock-sim/redlock-sim/tools/internal/trackrecord"
 )
 
 func main() {

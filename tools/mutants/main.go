@@ -37,7 +37,7 @@ var targets = []target{
 
 const (
 	page      = "docs/mutants.md"
-	equalFile = "scripts/mutants/equal.txt"
+	equalFile = "tools/mutants/equal.txt"
 )
 
 func main() {
@@ -69,7 +69,7 @@ func run(survivors bool, packages []string) (missed bool, err error) {
 	counted := time.Now().Format("2 January 2006") + ", " + string(bytes.TrimSpace(commit))
 	for _, p := range packages {
 		if !slices.ContainsFunc(targets, func(t target) bool { return t.dir == p }) {
-			return false, fmt.Errorf("%s is none of the packages: see the list in scripts/mutants/main.go", p)
+			return false, fmt.Errorf("%s is none of the packages: see the list in tools/mutants/main.go", p)
 		}
 	}
 	for _, t := range targets {
@@ -297,7 +297,7 @@ All changes of a package are compiled into one test program, and the environment
 	` tells it which one to make. What the compiler takes for a constant is not changed.
 
 *Killed*: a test failed. *Lived*: no test failed. *Timed out*: the tests did not end. That says nothing on a busy
-machine, so such a change does not count. *Equal*: the change makes no visible difference; [the list](../scripts/mutants/equal.txt) gives
+machine, so such a change does not count. *Equal*: the change makes no visible difference; [the list](../tools/mutants/equal.txt) gives
 the reason for each. The rate is the share of killed changes among those that were killed or lived. A row is true of the commit in its
 last column; what has changed since then was not counted.
 

@@ -19,7 +19,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	reportpage "github.com/redlock-sim/redlock-sim/internal/report/page"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-	"github.com/redlock-sim/redlock-sim/internal/trackrecord"
+	"github.com/redlock-sim/redlock-sim/tools/internal/trackrecord"
 )
 
 //go:embed assets

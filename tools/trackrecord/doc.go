@@ -1,7 +1,7 @@
 // Trackrecord measures the lock libraries of adapters/libraries.json and writes their record: see
-// internal/trackrecord.
+// tools/internal/trackrecord.
 //
-//	go run ./scripts/trackrecord [-for 20m] [-only 'redsync redis-py'] [-jobs 8] [-pages]
+//	trackrecord [-for 20m] [-only 'redsync redis-py'] [-jobs 8] [-pages]
 //
 // With -pages nothing is measured.
 package main

@@ -73,7 +73,8 @@ func markdownRows(g *repeated, row func(...string)) {
 		}
 		for j := range v.Properties {
 			if p := &v.Properties[j]; !several {
-				row(name, plain.Markdown(v.Name), plain.Markdown(string(p.Name)), markdownVerdict(p), plain.Markdown(plain.Clip(plain.Text(p.Why), 200)))
+				row(name, plain.Markdown(v.Name), plain.Markdown(string(p.Name)), markdownVerdict(p),
+					plain.Markdown(plain.Clip(plain.Text(p.Why), 200)))
 			}
 		}
 	}
@@ -103,7 +104,8 @@ func markdownTroubles(b *bytes.Buffer, r *Result) {
 	for i := range r.Variants {
 		v := &r.Variants[i]
 		if v.Error != "" && v.Error != r.Error {
-			fmt.Fprintf(b, "**%s / %s could not be run:** %s\n\n", plain.Markdown(r.Scenario), plain.Markdown(v.Name), plain.Markdown(plain.Clip(plain.Text(v.Error), 500)))
+			fmt.Fprintf(b, "**%s / %s could not be run:** %s\n\n",
+				plain.Markdown(r.Scenario), plain.Markdown(v.Name), plain.Markdown(plain.Clip(plain.Text(v.Error), 500)))
 		}
 		if v.TooSlow != "" {
 			fmt.Fprintf(b, "**%s / %s is undecided:** this machine was too slow: %s\n\n",

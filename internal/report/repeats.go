@@ -78,7 +78,8 @@ func (g *repeated) row(variant string, property checker.Property, cells map[Coun
 	at := slices.IndexFunc(g.rows, func(r repeatedRow) bool { return r.variant == variant && r.property == property })
 	if at < 0 {
 		at = len(g.rows)
-		g.rows = append(g.rows, repeatedRow{variant: variant, property: property, Counted: *cells[CountKey{g.runs[0].Scenario, variant, property}]})
+		counted := cells[CountKey{g.runs[0].Scenario, variant, property}]
+		g.rows = append(g.rows, repeatedRow{variant: variant, property: property, Counted: *counted})
 	}
 	return &g.rows[at]
 }
@@ -191,7 +192,8 @@ func WriteRepeats(w io.Writer, results []*Result, o terminal.Options) error {
 }
 
 func (p *printer) repeats(g *repeated) {
-	p.Print(p.Paint(terminal.Strong, plain.Text(g.runs[0].Scenario)), "   ", p.Paint(terminal.Faint, plain.Text(g.words()+"; "+brackets)), "\n")
+	p.Print(p.Paint(terminal.Strong, plain.Text(g.runs[0].Scenario)), "   ",
+		p.Paint(terminal.Faint, plain.Text(g.words()+"; "+brackets)), "\n")
 	variant, beside := 0, 0
 	for i := range g.rows {
 		variant = max(variant, utf8.RuneCountInString(plain.Text(g.rows[i].variant)))
@@ -215,7 +217,8 @@ func (p *printer) repeats(g *repeated) {
 			t, beside, text = terminal.Bad, "", text+"; "+row.beside()
 		}
 		lines := terminal.Wrap(plain.Text(text), room)
-		p.Print("  ", p.Paint(t, mark), " ", terminal.Pad(plain.Text(row.variant), variant), "  ", terminal.Pad(plain.Text(string(row.property)), nameColumn), "  ",
+		p.Print("  ", p.Paint(t, mark), " ", terminal.Pad(plain.Text(row.variant), variant), "  ",
+			terminal.Pad(plain.Text(string(row.property)), nameColumn), "  ",
 			strings.TrimRight(terminal.Pad(lines[0], room)+"  "+beside, " "), "\n")
 		for _, line := range lines[1:] {
 			p.Print(strings.Repeat(" ", 4+variant+2+nameColumn+2), line, "\n")

@@ -229,7 +229,8 @@ func (p *printer) story(r *Result, v *Variant, lead *PropertyResult) {
 		}
 	}
 	if more := len(c.Story) - len(shown); more > 0 {
-		p.Print("    ", strings.Repeat(" ", column), "  ", p.Paint(terminal.Faint, fmt.Sprintf("and %s more", words.GroupedCount(more, "step"))), "\n")
+		p.Print("    ", strings.Repeat(" ", column), "  ",
+			p.Paint(terminal.Faint, fmt.Sprintf("and %s more", words.GroupedCount(more, "step"))), "\n")
 	}
 	if c.Assumption != "" {
 		p.Labelled(4, "failed assumption", c.Assumption, terminal.Strong)

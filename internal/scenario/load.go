@@ -66,7 +66,8 @@ func Parse(file string, text []byte) (*Scenario, error) {
 		return nil, err
 	}
 	if root == nil {
-		return nil, yamlform.Problems{{File: file, Line: 1, Column: 1, Message: "the file is empty", Hint: "sim new writes a scenario to start from"}}
+		return nil, yamlform.Problems{{File: file, Line: 1, Column: 1, Message: "the file is empty",
+			Hint: "sim new writes a scenario to start from"}}
 	}
 	s := &Scenario{File: file, Text: string(text)}
 	d.scenario(root, s)

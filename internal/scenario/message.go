@@ -43,7 +43,8 @@ func (r *FaultRules) checkMessage(d *decoder, path, what string, p *nemesis.Pass
 		}
 	}
 	if n := &r.setup.Nodes; name == "WAITAOF" && len(n.Addresses) == 0 && !n.Persistence.AppendOnly() && d.Sound("nodes.persistence") {
-		d.ProblemAt(yamlform.Join(path, what), "%s is for nodes that keep an append-only file, and nodes.persistence is %s", name, n.Persistence).Hint =
+		d.ProblemAt(yamlform.Join(path, what),
+			"%s is for nodes that keep an append-only file, and nodes.persistence is %s", name, n.Persistence).Hint =
 			"nodes: {persistence: aof-always}"
 	}
 	if why := r.setup.asksNoNode(); why != "" && d.Sound("workload", "lock.algorithm", "fencing.tokens") {

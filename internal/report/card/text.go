@@ -81,7 +81,8 @@ func WriteText(w io.Writer, c *Card, dir string, o terminal.Options) error {
 }
 
 func (p *printer) head(l *Lock, c *Card) {
-	p.Print(p.Paint(terminal.Strong, plain.Text(l.Label)), "   ", p.Paint(terminal.Faint, plain.Text(strings.Join(append(l.Facts(), c.facts()...), "   "))), "\n")
+	facts := strings.Join(append(l.Facts(), c.facts()...), "   ")
+	p.Print(p.Paint(terminal.Strong, plain.Text(l.Label)), "   ", p.Paint(terminal.Faint, plain.Text(facts)), "\n")
 	if l.NotConforming != "" {
 		p.Labelled(2, "does not conform", l.NotConforming+". So nothing is held against it here", terminal.Doubt)
 	}

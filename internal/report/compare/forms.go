@@ -20,7 +20,9 @@ import (
 // WriteText writes a comparison for a person at a terminal.
 func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
 	p := terminal.New(o)
-	tones := map[Kind]terminal.Tone{Regressed: terminal.Bad, Mended: terminal.Good, Changed: terminal.Doubt, Gone: terminal.Faint, Added: terminal.Faint}
+	tones := map[Kind]terminal.Tone{
+		Regressed: terminal.Bad, Mended: terminal.Good, Changed: terminal.Doubt, Gone: terminal.Faint, Added: terminal.Faint,
+	}
 	for _, d := range c.Differences {
 		p.Print(p.Paint(terminal.Doubt, terminal.Pad("differs", 9)), "  ", p.Paint(terminal.Strong, plain.Text(d.place())), "\n")
 		for _, line := range terminal.Wrap(plain.Text(d.words()), p.Width-11) {
@@ -115,7 +117,8 @@ func WriteHTML(w io.Writer, c Comparison) error {
 		p.Badge = page.Badge{Class: "undecided", Icon: "≠", Word: "Different runs"}
 	}
 	badges := map[Kind]page.Badge{
-		Regressed: {Class: "unsafe", Icon: "✗", Word: "regressed"}, Mended: {Class: "safe", Icon: "✓", Word: "mended"}, Changed: {Class: "undecided", Icon: "≠", Word: "changed"},
+		Regressed: {Class: "unsafe", Icon: "✗", Word: "regressed"}, Mended: {Class: "safe", Icon: "✓", Word: "mended"},
+		Changed: {Class: "undecided", Icon: "≠", Word: "changed"},
 		Gone: {Class: "undecided", Icon: "−", Word: "gone"}, Added: {Class: "undecided", Icon: "+", Word: "added"},
 	}
 	for i := range c.Changes {

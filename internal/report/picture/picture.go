@@ -444,7 +444,8 @@ func overviewOf(h *history.History, scene *Scene, view Span, violations []Span) 
 		peak, total = max(peak, c), total+c
 	}
 	here := place(view, 0, 0)
-	o := &overview{From: here.X, Width: here.W, Words: fmt.Sprintf("The whole run: %s in %s", words.GroupedCount(total, "operation"), words.Duration(end))}
+	o := &overview{From: here.X, Width: here.W,
+		Words: fmt.Sprintf("The whole run: %s in %s", words.GroupedCount(total, "operation"), words.Duration(end))}
 	for i, c := range counts {
 		if c == 0 {
 			continue

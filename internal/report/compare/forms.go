@@ -119,7 +119,7 @@ func WriteHTML(w io.Writer, c Comparison) error {
 	badges := map[Kind]page.Badge{
 		Regressed: {Class: "unsafe", Icon: "✗", Word: "regressed"}, Mended: {Class: "safe", Icon: "✓", Word: "mended"},
 		Changed: {Class: "undecided", Icon: "≠", Word: "changed"},
-		Gone: {Class: "undecided", Icon: "−", Word: "gone"}, Added: {Class: "undecided", Icon: "+", Word: "added"},
+		Gone:    {Class: "undecided", Icon: "−", Word: "gone"}, Added: {Class: "undecided", Icon: "+", Word: "added"},
 	}
 	for i := range c.Changes {
 		p.Rows = append(p.Rows, row{c.Changes[i], badges[c.Changes[i].Kind]})

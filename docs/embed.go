@@ -10,12 +10,12 @@ var LockProtocolSchema string
 
 // ResultPage is the page that says what the fields of result.json mean.
 //
-//go:embed result.md
+//go:embed reference/result.md
 var ResultPage string
 
 // AuditPage is the page about the report card, which says what the fields of card.json mean.
 //
-//go:embed audit.md
+//go:embed reference/audit.md
 var AuditPage string
 
 // ScenarioSchema is the JSON Schema of scenarios.

@@ -14,6 +14,6 @@
 // operations and are named by their index, so that a million operations need little
 // memory. An operation whose outcome is unknown returns at [Never].
 //
-// DESIGN.md has the arguments for the direct algorithms. docs/checker.md compares
+// DESIGN.md has the arguments for the direct algorithms. docs/internals/checker.md compares
 // them with porcupine; `go test -bench Check/` measures it.
 package linear

@@ -141,7 +141,7 @@ func TestKit(t *testing.T) {
 		"many":    {true, []string{"the Config makes no scenario", "clients"}},
 		"fails":   {true, []string{"failed to open the lock: no such driver"}},
 		"never":   {true, []string{"unknown: none of 200 runs put it to the test; the lock was never granted: refused"}},
-		"strange": {true, []string{"the model of a node does not know XADD", "hint: what the model of a node knows is in docs/locktest.md"}},
+		"strange": {true, []string{"the model of a node does not know XADD", "hint: what the model of a node knows is in locktest/DESIGN.md"}},
 		"leaks":   {true, []string{"goroutines are left behind: close in Env.Cleanup what was opened", "kit_test.go"}},
 		"hangs":   {true, []string{"goroutines are left behind: Acquire of c", "did not return after its context had ended", "kit_test.go"}},
 		"past":    {true, []string{"unknown: of ", "had ended when they were told: is Grant.Until right?"}},

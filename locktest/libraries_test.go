@@ -63,9 +63,9 @@ func TestLeastRedis(t *testing.T) {
 	}
 }
 
-// TestPage runs the test that docs/locktest.md shows.
+// TestPage runs the test that docs/guide/locktest.md shows.
 func TestPage(t *testing.T) {
-	page, err := os.ReadFile("../docs/locktest.md")
+	page, err := os.ReadFile("../docs/guide/locktest.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@
 // The test then fails, and prints the story, a line that replays it, and the files with the
 // scenario and the report.
 //
-// See docs/locktest.md for what a run is made of, and for what it cannot show.
+// See docs/guide/locktest.md for what a run is made of, and for what it cannot show.
 package locktest
 
 import (
@@ -101,7 +101,7 @@ type Config struct {
 	Seeds int
 }
 
-// Property is what must hold in every run. docs/properties.md has the definitions.
+// Property is what must hold in every run. docs/reference/properties.md has the definitions.
 type Property string
 
 // Properties.

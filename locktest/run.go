@@ -187,7 +187,7 @@ func (k *kit) search() (r explore.Report, took time.Duration) {
 // explained says what to do about an error.
 func explained(err error) error {
 	if errors.Is(err, errUnknown) {
-		return words.WithHint(err, "what the model of a node knows is in docs/locktest.md; nothing can be said of this lock")
+		return words.WithHint(err, "what the model of a node knows is in locktest/DESIGN.md; nothing can be said of this lock")
 	}
 	return err
 }

@@ -41,7 +41,7 @@ func newAuditCommand(a *cli) *cobra.Command {
 		Long: `Make the report card of a lock: what can be relied on, and what not. sim puts the lock in the
 place of the locks of all shipped scenarios that put a guarantee to the test, and says for
 each case whether the guarantee is kept, broken, or lost by design: what no lock of its class
-can keep. docs/audit.md says what each cell means; sim list guarantees lists the rows.
+can keep. docs/reference/audit.md says what each cell means; sim list guarantees lists the rows.
 
 LOCK is a lock program, as a command (no shell runs it), or a lock of sim, as in
 'redlock --switch quorum'. Several locks stand side by side on one card. Without --lock it
@@ -113,7 +113,8 @@ func (a *cli) audit(
 		return err
 	}
 	if r.Part != nil && files.expect != "" {
-		return app.Usagef("--shard does not go with --expect: a shard has a part of the card\nhint: sim merge --expect %s", files.expect)
+		return app.Usagef("--shard does not go with --expect: a shard has a part of the card").
+			Hint("sim merge --expect %s", files.expect)
 	}
 	if !changed("seed") {
 		r.Seed = uint64(rand.Uint32())

@@ -35,7 +35,7 @@ store what came of them. Each range counts once, whoever dies meanwhile.
 
 Without --db, sim starts a PostgreSQL server of its own on this machine, which nobody else can
 reach, and works on the campaign itself. With --db, sim campaign start only begins the
-campaign; sim worker works on it. docs/campaigns.md says more.`,
+campaign; sim worker works on it. docs/guide/searching.md says more.`,
 		Example: `  sim campaign start search gc-pause --runs 200k
   sim campaign start search scenarios/gc-pause.yaml --runs 10B --db postgres://sim@db.example/campaigns
   sim campaign start audit --lock ours=bin/my-lock --db postgres://sim@db.example/campaigns
@@ -284,8 +284,8 @@ func (a *cli) reportCampaign(ctx context.Context, store *campaign.Store, id int6
 		return app.CampaignError(own, id, err)
 	}
 	if st.Refused {
-		return app.Usagef("campaign %d was carried out by sim %s: with another version its seeds do not repeat\n"+
-			"hint: report it with that version; sim campaign status %d works with any", id, st.Build, id)
+		return app.Usagef("campaign %d was carried out by sim %s: with another version its seeds do not repeat", id, st.Build).
+			Hint("report it with that version; sim campaign status %d works with any", id)
 	}
 	tell := func() { fmt.Fprintf(plain.Lines{Writer: a.stdout}, "  campaign   %d: %s\n", st.ID, stateOf(st)) }
 	if d.IsLive() {

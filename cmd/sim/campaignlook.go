@@ -39,8 +39,8 @@ database elsewhere go on as soon as there is a sim worker.`,
 				case st.State != campaign.Running:
 					return app.CampaignError(c.Context(), id, campaign.ErrOver)
 				case st.Refused:
-					return app.Usagef("campaign %d was begun by sim %s: with another version its seeds would not repeat\n"+
-						"hint: use that version, or begin a new campaign", id, st.Build)
+					return app.Usagef("campaign %d was begun by sim %s: with another version its seeds would not repeat", id, st.Build).
+						Hint("use that version, or begin a new campaign")
 				}
 				d, err := store.Definition(c.Context(), id)
 				if err != nil {
@@ -67,7 +67,7 @@ func (a *cli) resume(ctx context.Context, store *app.Campaigns, id int64, d *cam
 		return err
 	}
 	if d.Digest != "" && len(w.locks) == 0 {
-		return app.Usagef("campaign %d needs the lock %s\nhint: --lock %[2]s='COMMAND'", id, d.Lock())
+		return app.Usagef("campaign %d needs the lock %s", id, d.Lock()).Hint("--lock %s='COMMAND'", d.Lock())
 	}
 	named, err := a.namedLocks(ctx, w.locks)
 	if err != nil {
@@ -78,8 +78,8 @@ func (a *cli) resume(ctx context.Context, store *app.Campaigns, id int64, d *cam
 		return err
 	}
 	if !do.Satisfies(d.Need()) {
-		return app.Usagef("campaign %d needs %s; this machine has %s\n"+
-			"hint: it is carried out with the program with which it began", id, d.Need(), strings.Join(do.Needs(), "; "))
+		return app.Usagef("campaign %d needs %s; this machine has %s", id, d.Need(), strings.Join(do.Needs(), "; ")).
+			Hint("it is carried out with the program with which it began")
 	}
 	return a.carryOut(ctx, store, id, do, w)
 }
@@ -90,7 +90,7 @@ func (a *cli) withCampaign(ctx context.Context, db app.Database, args []string, 
 	if len(args) > 0 {
 		var err error
 		if id, err = strconv.ParseInt(args[0], 10, 64); err != nil || id < 1 {
-			return app.Usagef("%q is no number of a campaign\nhint: sim campaign list", args[0])
+			return app.Usagef("%q is no number of a campaign", args[0]).Hint("sim campaign list")
 		}
 	}
 	store, err := a.openCampaigns(ctx, db, false)
@@ -103,7 +103,7 @@ func (a *cli) withCampaign(ctx context.Context, db app.Database, args []string, 
 			return app.DatabaseError(ctx, err)
 		}
 		if id == 0 {
-			return app.Usagef("there is no campaign that is %s\nhint: sim campaign list", orAny(state))
+			return app.Usagef("there is no campaign that is %s", orAny(state)).Hint("sim campaign list")
 		}
 	}
 	return do(store, id)

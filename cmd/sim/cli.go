@@ -237,7 +237,7 @@ without fencing tokens.`,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return app.Usagef("%w\nhint: %s --help", err, c.CommandPath())
+		return app.Usagef("%w", err).Hint("%s --help", c.CommandPath())
 	})
 	root.AddCommand(newRunCommand(a), newSearchCommand(a), newExhaustCommand(a), newReplayCommand(a), newSweepCommand(a), newWatchCommand(a),
 		newCheckCommand(a), newMergeCommand(a), newReportCommand(a), newCompareCommand(a), newExportCommand(a),

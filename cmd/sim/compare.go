@@ -37,7 +37,8 @@ world or with another scenario file, so it may be no regression.`,
 				var audit *trial.AuditError
 				switch {
 				case errors.As(err, &audit):
-					return app.Usagef("%w\nhint: sim audit --lock LOCK --expect CARD compares an audit with the card.json of an earlier one", err)
+					return app.Usagef("%w", err).
+						Hint("sim audit --lock LOCK --expect CARD compares an audit with the card.json of an earlier one")
 				case err != nil:
 					return app.Usagef("%w", err)
 				}

@@ -29,7 +29,7 @@ func newConformCommand(a *cli) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "conform [COMMAND]",
 		Short: "Check that a lock program speaks the protocol and behaves as a lock",
-		Long: `Check that a lock program speaks the lock protocol (docs/lock-protocol.md) and behaves
+		Long: `Check that a lock program speaks the lock protocol (docs/reference/lock-protocol.md) and behaves
 as a lock. COMMAND starts the program; it is split as a shell would split it, but no shell
 runs it. sim starts it several times, as clients c1 and c2, with Redis servers of its own:
 three for a program of class quorum, else one.
@@ -48,7 +48,7 @@ flags, 4 the machine lacks something, 5 internal error, 130 interrupted.`,
   sim conform --json --ttl 5s 'sim lock redlock'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 0 && a.project.Lock == "" {
-				return app.Usagef("name one command\nhint: put a command with arguments in quotes: sim conform 'python3 my_lock.py'")
+				return app.Usagef("name one command").Hint("put a command with arguments in quotes: sim conform 'python3 my_lock.py'")
 			}
 			return nil
 		},

@@ -31,16 +31,17 @@ import (
 
 // ownTests are the pages whose blocks another test follows.
 var ownTests = map[string]string{
-	"docs/adding-a-fault.md":    "internal/testkit/docstest",
-	"docs/adding-a-lock.md":     "internal/testkit/docstest",
-	"docs/adding-a-property.md": "internal/testkit/docstest",
-	"docs/adding-a-workload.md": "internal/testkit/docstest",
-	"docs/locktest.md":          "locktest",
+	"docs/internals/adding-a-fault.md":    "internal/testkit/docstest",
+	"docs/internals/adding-a-lock.md":     "internal/testkit/docstest",
+	"docs/internals/adding-a-property.md": "internal/testkit/docstest",
+	"docs/internals/adding-a-workload.md": "internal/testkit/docstest",
+	"docs/guide/locktest.md":              "locktest",
 }
 
 // long are the pages with commands that take long: make test looks at their words alone.
 var long = []string{
-	"docs/audit.md", "docs/campaigns.md", "docs/cost.md", "docs/lock-protocol.md", "docs/project.md", "docs/your-own-lock.md",
+	"docs/reference/audit.md", "docs/guide/searching.md", "docs/guide/measuring.md",
+	"docs/reference/lock-protocol.md", "docs/guide/your-own-lock.md",
 }
 
 // TestPages does what the pages say, each in a folder of its own outside the repository.
@@ -330,7 +331,7 @@ func (p *followed) skipped(b docstest.Block) {
 	}
 }
 
-// TestTroubleshootingQuotesMessages: the messages in the tables of docs/troubleshooting.md are
+// TestTroubleshootingQuotesMessages: the messages in the tables of docs/guide/troubleshooting.md are
 // those of the code.
 func TestTroubleshootingQuotesMessages(t *testing.T) {
 	t.Parallel()
@@ -350,7 +351,7 @@ func TestTroubleshootingQuotesMessages(t *testing.T) {
 		}
 	}
 	code.WriteString(syscall.EADDRINUSE.Error() + exec.ErrNotFound.Error())
-	rows := regexp.MustCompile("(?m)^\\| `(.*?)` \\| ").FindAllStringSubmatch(docstest.Read(t, "docs/troubleshooting.md"), -1)
+	rows := regexp.MustCompile("(?m)^\\| `(.*?)` \\| ").FindAllStringSubmatch(docstest.Read(t, "docs/guide/troubleshooting.md"), -1)
 	if len(rows) < 15 {
 		t.Fatalf("the page has only %d messages", len(rows))
 	}
@@ -388,13 +389,13 @@ func TestReadmeFigures(t *testing.T) {
 	}
 	readme := strings.NewReplacer(",", "", "\n ", "").Replace(docstest.Read(t, "README.md"))
 	// killed, lived, timed out, equal
-	m := sums("docs/mutants.md", `(?m)^\| .*? \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| .* %`)
+	m := sums("docs/internals/mutants.md", `(?m)^\| .*? \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| .* %`)
 	made := m[0].(int) + m[1].(int)
 	for _, want := range []string{
 		fmt.Sprintf("noticed %d of %d]", m[0], made),
 		fmt.Sprintf("%d that change nothing and %d with", m[3], m[2]),
 		fmt.Sprintf("Of %d violations found in simulated time %d [",
-			sums("docs/virtual-world.md", `(?m)^\| .*? \| .*? \| (\d+) \| (\d+) \| \d+ % \|`)...),
+			sums("docs/internals/virtual-world.md", `(?m)^\| .*? \| .*? \| (\d+) \| (\d+) \| \d+ % \|`)...),
 	} {
 		if !strings.Contains(readme, want) {
 			t.Errorf("README.md does not say %q", want)

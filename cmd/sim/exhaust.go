@@ -77,7 +77,7 @@ func (a *cli) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 	}
 	switch {
 	case v.Setup.Faults.Mix != nil:
-		return app.Usagef("%s: random faults cannot be exhausted\nhint: list the faults, or use sim search", s.Name)
+		return app.Usagef("%s: random faults cannot be exhausted", s.Name).Hint("list the faults, or use sim search")
 	case f.late < 0 || f.lasts < 0 || f.jobs < 0:
 		return app.Usagef("--late, --for and --jobs: must not be negative")
 	}

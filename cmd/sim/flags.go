@@ -66,10 +66,11 @@ func partOf(text string, seedGiven bool) (*request.Shard, error) {
 	}
 	s, err := request.ParseShard(text)
 	if err != nil {
-		return nil, app.Usagef("--shard %w\nhint: --shard 1/4 on the first of four machines, --shard 4/4 on the last", err)
+		return nil, app.Usagef("--shard %w", err).Hint("--shard 1/4 on the first of four machines, --shard 4/4 on the last")
 	}
 	if !seedGiven {
-		return nil, app.Usagef("--shard needs --seed, the same for all shards\nhint: --seed 42, or in CI the number of the job's run")
+		return nil, app.Usagef("--shard needs --seed, the same for all shards").
+			Hint("--seed 42, or in CI the number of the job's run")
 	}
 	return &s, nil
 }

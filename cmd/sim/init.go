@@ -87,7 +87,7 @@ exists. It writes:
 
 The program is in Go if there is a go.mod, in Ruby, PHP or JavaScript if there are files of
 these languages and none of Python, else in Python. For other languages see
-docs/lock-protocol.md, and name your program in sim.yaml.`,
+docs/reference/lock-protocol.md, and name your program in sim.yaml.`,
 		Example: `  sim init
   sim init --language python`,
 		Args:        cobra.NoArgs,
@@ -95,8 +95,8 @@ docs/lock-protocol.md, and name your program in sim.yaml.`,
 		RunE: func(*cobra.Command, []string) error {
 			i := slices.IndexFunc(languages, func(l language) bool { return l.name == name })
 			if name != "" && i < 0 {
-				return app.Usagef("--language %q: want one of %s\n"+
-					"hint: docs/lock-protocol.md is for all other languages", name, strings.Join(languageNames(), ", "))
+				return app.Usagef("--language %q: want one of %s", name, strings.Join(languageNames(), ", ")).
+					Hint("docs/reference/lock-protocol.md is for all other languages")
 			}
 			if name == "" {
 				i = languageHere()

@@ -16,14 +16,14 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
-// TestGoInstall: `go install` of a version, as docs/install.md shows it, makes a program
+// TestGoInstall: `go install` of a version, as docs/guide/install.md shows it, makes a program
 // that says this version and has its scenarios with it. The version comes from a folder
 // that serves as module proxy; all other modules come from this machine's cache.
 func TestGoInstall(t *testing.T) {
 	suite.All(t)
 	const install, version = "go install github.com/redlock-sim/redlock-sim/cmd/sim@latest", "v1.2.3"
-	if !strings.Contains(docstest.Read(t, "docs/install.md"), "\n"+install+"\n") {
-		t.Errorf("docs/install.md does not say %s", install)
+	if !strings.Contains(docstest.Read(t, "docs/guide/install.md"), "\n"+install+"\n") {
+		t.Errorf("docs/guide/install.md does not say %s", install)
 	}
 	dir := t.TempDir()
 	publish(t, filepath.Join(dir, "proxy"), ".", module.Version{Path: "github.com/redlock-sim/redlock-sim", Version: version})

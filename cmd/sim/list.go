@@ -96,9 +96,9 @@ the settings that only it reads; a fault not_here, if this machine lacks what it
 			at := slices.Index(names, topic)
 			switch {
 			case at < 0:
-				return app.Usagef("nothing to list under %q\nhint: sim list takes one of %s", topic, strings.Join(names, ", "))
+				return app.Usagef("nothing to list under %q", topic).Hint("sim list takes one of %s", strings.Join(names, ", "))
 			case at > 0 && len(folders) > 0:
-				return app.Usagef("only scenarios are in a folder\nhint: sim list %s", topic)
+				return app.Usagef("only scenarios are in a folder").Hint("sim list %s", topic)
 			}
 			list, err := topics[at].list(a, folders)
 			if err != nil {

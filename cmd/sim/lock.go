@@ -19,7 +19,7 @@ func newLockCommand(a *cli) *cobra.Command {
 		Use:   "lock [NAME]",
 		Short: "Run a built-in lock as a lock program, or list those that can run so",
 		Long: `Run a built-in lock as a lock program: it speaks the lock protocol
-(docs/lock-protocol.md) on stdin and stdout, as a lock in any other language does. So it
+(docs/reference/lock-protocol.md) on stdin and stdout, as a lock in any other language does. So it
 shows what a lock program says, and it tests sim itself: the lock gets the verdicts that it
 gets inside.
 

@@ -51,7 +51,7 @@ shard that is there twice counts once.
 sim merge refuses shards that do not fit together: of another scenario, with another seed
 or other flags, of another version of sim, or of another number of shards. It also refuses
 if a shard is missing or did not come to its end. With --partial it merges what is there;
-the pages say what is missing, and the exit code is at least 2. docs/shards.md says more.
+the pages say what is missing, and the exit code is at least 2. docs/guide/searching.md says more.
 
 Exit codes: those of the command whose shards they are; 2 with --partial if a shard is
 missing and nothing is worse; 3 the shards do not fit together, or are not all there.`,
@@ -68,8 +68,8 @@ missing and nothing is worse; 3 the shards do not fit together, or are not all t
 			}
 			for name, commands := range mergeOnly {
 				if c.Flags().Changed(name) && !slices.Contains(commands, whole.Work.Command()) {
-					return app.Usagef("--%s: these are shards of sim %s\n"+
-						"hint: the flag is for shards of sim %s", name, whole.Work.Command(), strings.Join(commands, " and "))
+					return app.Usagef("--%s: these are shards of sim %s", name, whole.Work.Command()).
+						Hint("the flag is for shards of sim %s", strings.Join(commands, " and "))
 				}
 			}
 			return a.merge(c.Context(), whole, f)

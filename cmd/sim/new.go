@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
-const newScenario = `# What can stand here: sim schema, docs/scenario.md
+const newScenario = `# What can stand here: sim schema, docs/reference/scenario.md
 name: new
 title: What happens, in one line
 source: Where the schedule comes from
@@ -49,7 +49,7 @@ func newNewCommand(a *cli) *cobra.Command {
   sim new --from gc-pause                 writes gc-pause.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 0 && from == "" {
-				return app.Usagef("name the new scenario\nhint: sim new my-lock")
+				return app.Usagef("name the new scenario").Hint("sim new my-lock")
 			}
 			return nil
 		},

@@ -384,7 +384,7 @@ func TestGitHubAction(t *testing.T) {
 	}
 }
 
-// TestGitHubMatrix does what docs/ci.md says for several machines: the jobs of a matrix share the runs, and a last job
+// TestGitHubMatrix does what docs/guide/ci.md says for several machines: the jobs of a matrix share the runs, and a last job
 // merges what they kept. A mistake in the lock turns that job red.
 func TestGitHubMatrix(t *testing.T) {
 	t.Parallel()
@@ -401,10 +401,10 @@ func TestGitHubMatrix(t *testing.T) {
 			Steps []step `yaml:"steps"`
 		} `yaml:"jobs"`
 	}
-	blocks := docstest.Blocks(t, "docs/ci.md")
+	blocks := docstest.Blocks(t, "docs/guide/ci.md")
 	at := slices.IndexFunc(blocks, func(b docstest.Block) bool { return b.Mark == "github" && strings.Contains(b.Text, "matrix:") })
 	if at < 0 {
-		t.Fatal("docs/ci.md has no workflow with a matrix")
+		t.Fatal("docs/guide/ci.md has no workflow with a matrix")
 	}
 	text := strings.Replace(blocks[at].Text, "scenarios: locks all", "scenarios: locks "+besides, 1)
 	if err := yaml.Unmarshal([]byte(text), &w); err != nil {

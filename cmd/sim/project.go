@@ -49,6 +49,6 @@ func (a *cli) projectLock(allowed bool) (string, error) {
 	if err := a.env().Live(); err != nil {
 		return "", err
 	}
-	return "", app.Usagef("%s names a program to run on this machine:\n  %s\nhint: read it; if it is safe, run with --allow-programs",
-		scenario.ProjectFile, a.project.Lock)
+	return "", app.Usagef("%s names a program to run on this machine:\n  %s", scenario.ProjectFile, a.project.Lock).
+		Hint("read it; if it is safe, run with --allow-programs")
 }

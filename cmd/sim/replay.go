@@ -29,7 +29,7 @@ a narrow violation disappear.`,
 			}
 			if !c.Flags().Changed("seed") {
 				if f.Seed, err = explore.SeedOf(s.Text); err != nil {
-					return app.Usagef("%s: %w\nhint: give one with --seed", args[0], err)
+					return app.Usagef("%s: %w", args[0], err).Hint("give one with --seed")
 				}
 			}
 			f.Scenarios, f.permit.Images = args, c.Flags().Changed("nodes") && server.Provider(f.Nodes) == server.Docker

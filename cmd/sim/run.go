@@ -73,7 +73,7 @@ does not work, 5 internal error, 130 interrupted.`,
 				return app.Usagef("--failed runs what did not end as expected last time: name no scenario")
 			}
 			if len(args) == 0 && len(a.project.Scenarios) == 0 && !f.failed {
-				return app.Usagef("name a scenario to run\nhint: sim list lists them; sim run gc-pause runs one")
+				return app.Usagef("name a scenario to run").Hint("sim list lists them; sim run gc-pause runs one")
 			}
 			return nil
 		},

@@ -45,7 +45,7 @@ func newSchemaCommand(a *cli) *cobra.Command {
 			case "card":
 				return a.printIndented(card.Schema(meaning(docs.AuditPage, docs.ResultPage)))
 			default:
-				return app.Usagef("no schema of %q\nhint: sim schema %s", topic, strings.Join(topics, ", or sim schema "))
+				return app.Usagef("no schema of %q", topic).Hint("sim schema %s", strings.Join(topics, ", or sim schema "))
 			}
 		},
 	}

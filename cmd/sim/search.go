@@ -31,7 +31,7 @@ With --world live the runs are made among real servers, so that any lock can be 
 scenario sim takes one that suits the lock. The servers stay from run to run; clients and
 lock programs are new in each. Half of all faults strike single messages. What is found is
 repeated 10 times. It counts if it shows again at least 3 times, and is then made smaller
-as long as it shows about as often. docs/live-search.md says more.
+as long as it shows about as often. docs/guide/searching.md says more.
 
 The state of the search is stored beside what it found; --resume continues it. --seeds
 counts from the first run of the search, --for from now.

@@ -32,7 +32,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
-// These tests are what make torture runs; docs/safety.md says what they promise. They take
+// These tests are what make torture runs; docs/guide/safety.md says what they promise. They take
 // minutes, touch loopback alone, and start nothing but sim and what it starts.
 
 // rounds is how often each signal strikes each command; TORTURE sets it.

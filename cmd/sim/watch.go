@@ -41,7 +41,7 @@ the newest run is <out>/watch/latest/report.html: reload it in the browser.`,
 
 func (a *cli) watch(ctx context.Context, file string, f runFlags) error {
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return app.Usagef("%s is no file\nhint: sim new my-lock --from gc-pause writes one", file)
+		return app.Usagef("%s is no file", file).Hint("sim new my-lock --from gc-pause writes one")
 	}
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {

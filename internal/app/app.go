@@ -101,10 +101,10 @@ func (e *Env) Live() error {
 	return nil
 }
 
-// EnterLive makes sure that the live world can be had, and removes what killed runs have
+// enterLive makes sure that the live world can be had, and removes what killed runs have
 // left, now and when this one is killed. leave ends what processes have left behind that were started
 // meanwhile, but not what hooks have started: that may be somebody's server.
-func (e *Env) EnterLive(hooks bool, l Listener) (leave func(), err error) {
+func (e *Env) enterLive(hooks bool, l Listener) (leave func(), err error) {
 	if err := e.Live(); err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func (e *Expectation) covers(labels []string) error {
 		return nil
 	}
 	if err := e.Card.Covers(labels); err != nil {
-		return Usagef("--expect %s: %w\nhint: name it as the card does, with --lock NAME='COMMAND'", e.File, err)
+		return Usagef("--expect %s: %w", e.File, err).Hint("name it as the card does, with --lock NAME='COMMAND'")
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func Audit(ctx context.Context, env *Env, r request.Audit, expected *Expectation
 	if err := checkAudit(&r); err != nil {
 		return nil, err
 	}
-	battery, costs, err := Battery(r)
+	battery, costs, err := casesOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func Audit(ctx context.Context, env *Env, r request.Audit, expected *Expectation
 		return nil, err
 	}
 	if r.World == request.Live {
-		leave, err := env.EnterLive(false, l)
+		leave, err := env.enterLive(false, l)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func Audit(ctx context.Context, env *Env, r request.Audit, expected *Expectation
 	}
 	for i := range locks {
 		if locks[i].Programs, err = trial.Greet(ctx, nil, locks[i].StandIn); err != nil {
-			return nil, InterruptedOr(ctx, err)
+			return nil, interruptedOr(ctx, err)
 		}
 	}
 	self, err := Self()
@@ -123,7 +123,7 @@ func (e *Env) auditIn(ctx context.Context, r request.Audit, o audit.Options, l L
 	for i := range o.Locks {
 		if err = conformance(ctx, l, &o.Locks[i], filepath.Join(out.Dir, o.Locks[i].Label)); err != nil {
 			_ = os.RemoveAll(out.Dir) // there is no card, and nothing was run
-			return nil, InterruptedOr(ctx, err)
+			return nil, interruptedOr(ctx, err)
 		}
 	}
 	planned := o.Questions()
@@ -162,7 +162,7 @@ func checkAudit(r *request.Audit) error {
 		return err
 	}
 	if len(r.Locks) == 0 {
-		return Usagef("name a lock\nhint: sim audit --lock redlock, or --lock 'python3 my_lock.py'")
+		return Usagef("name a lock").Hint("sim audit --lock redlock, or --lock 'python3 my_lock.py'")
 	}
 	if !slices.Contains(wordsOf(server.Providers()), r.Nodes) || r.Nodes == string(server.External) {
 		return Usagef("--nodes %q: want process, docker or auto", r.Nodes)
@@ -213,12 +213,12 @@ func follow(o *audit.Options, l Listener) {
 // costTag marks the scenarios that measure what a lock costs.
 const costTag = "cost"
 
-// Battery are the scenarios that put guarantees to the test, of those that were asked for; and
+// casesOf are the scenarios that put guarantees to the test, of those that were asked for; and
 // those that measure costs.
-func Battery(r request.Audit) (battery, costs []*scenario.Scenario, err error) {
+func casesOf(r request.Audit) (battery, costs []*scenario.Scenario, err error) {
 	for _, g := range r.Guarantees {
 		if known := wordsOf(scenario.Guarantees()); !slices.Contains(known, g) || g == string(scenario.NoGuarantee) {
-			return nil, nil, Usagef("--guarantee: no guarantee %q\nhint: sim list guarantees", g)
+			return nil, nil, Usagef("--guarantee: no guarantee %q", g).Hint("sim list guarantees")
 		}
 	}
 	ids, err := regexp.Compile(r.Case)
@@ -241,7 +241,7 @@ func Battery(r request.Audit) (battery, costs []*scenario.Scenario, err error) {
 		}
 	}
 	if len(battery)+len(costs) == 0 {
-		return nil, nil, Usagef("no case is left: --guarantee and --case fit none\nhint: sim list cases")
+		return nil, nil, Usagef("no case is left: --guarantee and --case fit none").Hint("sim list cases")
 	}
 	return battery, costs, nil
 }
@@ -255,13 +255,13 @@ func (e *Env) auditLocks(r request.Audit) ([]audit.Lock, error) {
 			return nil, err
 		}
 		if own.Program != nil && r.World == request.Virtual {
-			return nil, Usagef("--lock %s: %w\nhint: --world live", text, trial.ErrNotVirtual)
+			return nil, Usagef("--lock %s: %w", text, trial.ErrNotVirtual).Hint("--world live")
 		}
 		if label = cmp.Or(label, labelOf(own)); strings.HasPrefix(label, "card.") {
 			return nil, Usagef("--lock %s: a lock cannot be called %s: files of the card are", text, label)
 		}
 		if slices.ContainsFunc(list, func(l audit.Lock) bool { return l.Label == label }) {
-			return nil, Usagef("two locks are called %q\nhint: --lock name='COMMAND'", label)
+			return nil, Usagef("two locks are called %q", label).Hint("--lock name='COMMAND'")
 		}
 		list = append(list, audit.Lock{Label: label, StandIn: own})
 	}

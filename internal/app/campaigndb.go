@@ -74,7 +74,8 @@ func (e *Env) OpenCampaigns(ctx context.Context, d Database, create bool, l List
 	}
 	config, err := pgxpool.ParseConfig(d.URL)
 	if err != nil {
-		return nil, Usagef("--db: %w\nhint: postgres://user@host:5432/database; the password belongs into PGPASSWORD or ~/.pgpass", err)
+		return nil, Usagef("--db: %w", err).
+			Hint("postgres://user@host:5432/database; the password belongs into PGPASSWORD or ~/.pgpass")
 	}
 	if config.ConnConfig.ConnectTimeout == 0 {
 		config.ConnConfig.ConnectTimeout = ConnectWithin
@@ -103,7 +104,7 @@ func DatabaseError(ctx context.Context, err error) error {
 	case errors.As(err, &refused) && refused.Code == "42501":
 		hint = "sim keeps its tables in a schema redlock_sim of its own: grant create on database ... lets it make that"
 	case errors.As(err, &refused) && refused.Code == "53300":
-		hint = "raise max_connections: each sim worker has a few connections, see docs/campaigns.md"
+		hint = "raise max_connections: each sim worker has a few connections, see docs/guide/searching.md"
 	}
 	return &trial.EnvironmentError{Err: err, Hint: hint}
 }
@@ -116,7 +117,8 @@ func (e *Env) openKept(ctx context.Context, folder, build string, timing campaig
 	}
 	dir := filepath.Join(folder, "database")
 	if _, err := os.Stat(dir); err != nil && !create {
-		return nil, Usagef("there are no campaigns in %s\nhint: sim campaign start begins one, --db names a database elsewhere", folder)
+		return nil, Usagef("there are no campaigns in %s", folder).
+			Hint("sim campaign start begins one, --db names a database elsewhere")
 	}
 	kept, err := postgres.OpenKept(ctx, dir)
 	if err != nil {
@@ -169,10 +171,10 @@ func (c *Campaigns) IsOwn() bool { return c.kept != nil }
 // CampaignError tells a campaign that is not there from a database that does not answer.
 func CampaignError(ctx context.Context, id int64, err error) error {
 	if errors.Is(err, campaign.ErrNone) {
-		return Usagef("there is no campaign %d\nhint: sim campaign list", id)
+		return Usagef("there is no campaign %d", id).Hint("sim campaign list")
 	}
 	if errors.Is(err, campaign.ErrOver) {
-		return Usagef("campaign %d is over\nhint: sim campaign report %d", id, id)
+		return Usagef("campaign %d is over", id).Hint("sim campaign report %d", id)
 	}
 	return DatabaseError(ctx, err)
 }

@@ -70,7 +70,7 @@ func (e *Env) CampaignSearch(ctx context.Context, r request.Search, c Campaign) 
 	if d.RangeRuns == 0 {
 		var err error
 		if d.RangeRuns, err = rangeOf(ctx, s.out.Of, jobs); err != nil {
-			return nil, nil, InterruptedOr(ctx, err)
+			return nil, nil, interruptedOr(ctx, err)
 		}
 	}
 	if _, err := d.Search(); err != nil {
@@ -125,9 +125,9 @@ func (e *Env) CampaignAudit(ctx context.Context, r request.Audit, shards int64) 
 		return nil, nil, Usagef("--jobs %d: want at least 1", r.Jobs)
 	}
 	if len(r.Locks) != 1 || r.Locks[0] == "" {
-		return nil, nil, Usagef("name a lock\nhint: sim campaign start audit --lock redlock, or --lock NAME='COMMAND'")
+		return nil, nil, Usagef("name a lock").Hint("sim campaign start audit --lock redlock, or --lock NAME='COMMAND'")
 	}
-	if _, _, err := Battery(r); err != nil {
+	if _, _, err := casesOf(r); err != nil {
 		return nil, nil, err
 	}
 	lock, err := e.namedLockOf(ctx, r.Locks[0])
@@ -212,12 +212,12 @@ func (e *Env) CampaignSearched(
 	r := *d.Request.Search
 	r.Out = out
 	s := &searching{Env: e, listener: l, campaign: &Campaign{d.RangeRuns, d.EpochRanges},
-		out: &SearchResult{Request: r, Of: search, Report: found, Took: CampaignTook(st, e.Now())}}
+		out: &SearchResult{Request: r, Of: search, Report: found, Took: lastedOf(st, e.Now())}}
 	return s.out, s.conclude(ctx)
 }
 
-// CampaignTook is how long a campaign has lasted.
-func CampaignTook(st *campaign.Status, now time.Time) time.Duration {
+// lastedOf is how long a campaign has lasted.
+func lastedOf(st *campaign.Status, now time.Time) time.Duration {
 	if st.Finished != nil {
 		now = *st.Finished
 	}

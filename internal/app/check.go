@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // CheckResult is what came of checking a file.
@@ -78,7 +79,11 @@ func checkOptions(r request.Check) (evidence.Options, error) {
 func CheckError(file string, err error) error {
 	var option *evidence.OptionError
 	if errors.As(err, &option) {
-		return Usagef("--%s: %s", strings.ToLower(option.Option), option.Problem)
+		usage := Usagef("--%s: %s", strings.ToLower(option.Option), option.Problem)
+		if hinted := (*words.Hinted)(nil); errors.As(err, &hinted) {
+			return usage.Hint("%s", hinted.Hint)
+		}
+		return usage
 	}
 	return Usagef("failed to read the history %q: %w", file, err)
 }
@@ -102,8 +107,8 @@ func (e *Env) checkFile(ctx context.Context, file string, r request.Check, o evi
 		if result != nil || err != nil {
 			return result, err
 		}
-		return nil, &evidence.OptionError{Option: "model", Problem: "this is not a history of sim, so it needs a model\nhint: name one of " +
-			strings.Join(evidence.Models(), ", ")}
+		return nil, words.WithHint(&evidence.OptionError{Option: "model", Problem: "this is not a history of sim, so it needs a model"},
+			"name one of "+strings.Join(evidence.Models(), ", "))
 	}
 	judged, err := evidence.CheckFile(ctx, file, o)
 	if err != nil {

@@ -38,17 +38,18 @@ func Conform(ctx context.Context, env *Env, r request.Conform, l Listener) (*Con
 	if ttl := time.Duration(r.TTL); ttl < 100*time.Millisecond || ttl > time.Minute || time.Duration(r.Patience) < time.Second {
 		return nil, Usagef("--ttl %v, --patience %v: want a ttl from 100ms to 1m, and a patience of at least 1s", r.TTL, r.Patience)
 	}
-	leave, err := env.EnterLive(false, l)
+	leave, err := env.enterLive(false, l)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	argv, err := SplitCommand("conform", r.Command)
+	argv, err := splitCommand("conform", r.Command)
 	if err != nil {
 		return nil, err
 	}
 	if _, ours := lock.Lookup(argv[0]); ours {
-		return nil, Usagef("conform %s: that is a lock of sim, and no program\nhint: conform 'sim lock %s'", r.Command, r.Command)
+		return nil, Usagef("conform %s: that is a lock of sim, and no program", r.Command).
+			Hint("conform 'sim lock %s'", r.Command)
 	}
 	if !env.Permit.Lock {
 		return nil, errNotPermitted(r.Command)

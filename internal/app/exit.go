@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -36,11 +37,16 @@ func (e *ExitError) Error() string {
 	return e.Err.Error()
 }
 
+// Hint is the same error, with what the user can do about it.
+func (e *ExitError) Hint(format string, args ...any) *ExitError {
+	return &ExitError{e.Code, words.WithHint(e.Err, fmt.Sprintf(format, args...))}
+}
+
 // Unwrap is the error without its code.
 func (e *ExitError) Unwrap() error { return e.Err }
 
 // Usagef is an error of whoever asked: the request, a flag or a file is wrong.
-func Usagef(format string, args ...any) error {
+func Usagef(format string, args ...any) *ExitError {
 	return &ExitError{ExitUsage, fmt.Errorf(format, args...)}
 }
 
@@ -48,7 +54,7 @@ func Usagef(format string, args ...any) error {
 func Interrupted(text string) error { return &ExitError{ExitInterrupted, errors.New(text)} }
 
 // InterruptedOr is the error of something that an interrupt may have cut short.
-func InterruptedOr(ctx context.Context, err error) error {
+func interruptedOr(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return Interrupted("interrupted before anything was run")
 	}

@@ -33,15 +33,15 @@ func (e *Env) checkExternal(list []*scenario.Scenario, r request.Run) error {
 		for i := range s.Variants {
 			n := &s.Variants[i].Setup.Nodes
 			if len(n.Addresses) == 0 {
-				return Usagef("%s: --nodes external needs the addresses of the nodes\n"+
-					"hint: nodes: {count: 1, addresses: [\"127.0.0.1:6379\"]}", s.File)
+				return Usagef("%s: --nodes external needs the addresses of the nodes", s.File).
+					Hint("nodes: {count: 1, addresses: [\"127.0.0.1:6379\"]}")
 			}
 			if err := e.checkPassword(s.File, n); err != nil {
 				return err
 			}
 			if commands := commandsOf(n); len(commands) > 0 && !e.Permit.Hooks {
-				return Usagef("%s names commands to run on this machine:\n  %s\n"+
-					"hint: read them; if they are safe, run with --allow-hooks", s.File, strings.Join(commands, "\n  "))
+				return Usagef("%s names commands to run on this machine:\n  %s", s.File, strings.Join(commands, "\n  ")).
+					Hint("read them; if they are safe, run with --allow-hooks")
 			}
 		}
 	}
@@ -56,8 +56,9 @@ func checkSentinels(list []*scenario.Scenario, r request.Run) error {
 	for _, s := range list {
 		for i := range s.Variants {
 			if s.Variants[i].Setup.Nodes.Watched() {
-				return Usagef("%s has sentinels; they change the settings of the servers that they watch, so they watch none that exist already\n"+
-					"hint: --nodes process, --nodes docker, or --world virtual", s.File)
+				return Usagef("%s has sentinels; they "+
+					"change the settings of the servers that they watch, so they watch none that exist already", s.File).
+					Hint("--nodes process, --nodes docker, or --world virtual")
 			}
 		}
 	}
@@ -80,8 +81,8 @@ func (e *Env) checkImages(ctx context.Context, list []*scenario.Scenario, r requ
 	for _, s := range list {
 		for i := range s.Variants {
 			if image := s.Variants[i].Setup.Nodes.Image; image != "" {
-				return Usagef("%s wants nodes in Docker to run the image %q\n"+
-					"hint: if you trust it, say so: --nodes docker; or leave nodes: {image: ...} out to use the image of sim", s.File, image)
+				return Usagef("%s wants nodes in Docker to run the image %q", s.File, image).
+					Hint("if you trust it, say so: --nodes docker; or leave nodes: {image: ...} out to use the image of sim")
 			}
 		}
 	}
@@ -97,17 +98,16 @@ func (e *Env) checkPassword(file string, n *scenario.Nodes) error {
 		return nil
 	}
 	if e.Permit.PasswordEnv == "" {
-		return Usagef("%s asks for a password for %s\n"+
-			"hint: if that is right, put it into an environment variable, and name that: --password-env REDIS_PASSWORD",
-			file, strings.Join(n.Addresses, ", "))
+		return Usagef("%s asks for a password for %s", file, strings.Join(n.Addresses, ", ")).
+			Hint("if that is right, put it into an environment variable, and name that: --password-env REDIS_PASSWORD")
 	}
 	if e.Variable(e.Permit.PasswordEnv) == "" {
 		return Usagef("%s asks for a password, but the environment variable that --password-env names is not set", file)
 	}
 	for _, address := range n.Addresses {
 		if !n.TLS && !e.Permit.PlainPassword && !isLoopback(address) {
-			return Usagef("%s: the password would go to %s without TLS, where others can read it\n"+
-				"hint: nodes: {tls: true, ...}; or --allow-plain-password", file, address)
+			return Usagef("%s: the password would go to %s without TLS, where others can read it", file, address).
+				Hint("nodes: {tls: true, ...}; or --allow-plain-password")
 		}
 	}
 	return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
-// Choose leaves the scenarios that match, and have one of the tags. It is a mistake if none does.
-func Choose(list []*scenario.Scenario, match string, tags []string) ([]*scenario.Scenario, error) {
+// chosen leaves the scenarios that match, and have one of the tags. It is a mistake if none does.
+func chosen(list []*scenario.Scenario, match string, tags []string) ([]*scenario.Scenario, error) {
 	names, err := regexp.Compile(match)
 	if err != nil {
 		return nil, Usagef("--match: %w", err)
@@ -18,7 +18,7 @@ func Choose(list []*scenario.Scenario, match string, tags []string) ([]*scenario
 	known := TagsOf(list)
 	for _, tag := range tags {
 		if !slices.Contains(known, tag) {
-			return nil, Usagef("--tag: no scenario here has the tag %q\nhint: there are %s", tag, strings.Join(known, ", "))
+			return nil, Usagef("--tag: no scenario here has the tag %q", tag).Hint("there are %s", strings.Join(known, ", "))
 		}
 	}
 	if match == "" && len(tags) == 0 {

@@ -62,7 +62,7 @@ func ReadLast(out string) (l Last, err error) {
 	text, err := machine.ReadRegular(file, mostLast)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return l, Usagef("--failed: no run is stored in %s\nhint: --out names the folder", out)
+		return l, Usagef("--failed: no run is stored in %s", out).Hint("--out names the folder")
 	case err != nil:
 		return l, fmt.Errorf("--failed: %w", err)
 	}

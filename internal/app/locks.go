@@ -22,12 +22,13 @@ import (
 func BuiltIn(name string, switches []string) (lock.Config, error) {
 	algorithm, ok := lock.Lookup(name)
 	if !ok {
-		return lock.Config{}, Usagef("no lock %q\nhint: sim list locks lists them", name)
+		return lock.Config{}, Usagef("no lock %q", name).Hint("sim list locks lists them")
 	}
 	config, rules := scenario.StandardLock(name), algorithm.Mistakes.Rules()
 	for _, rule := range switches {
 		if !slices.Contains(rules, rule) {
-			return config, Usagef("--switch: %s has no rule %q\nhint: its rules are %s", name, rule, cmp.Or(strings.Join(rules, ", "), "none"))
+			return config, Usagef("--switch: %s has no rule %q", name, rule).
+				Hint("its rules are %s", cmp.Or(strings.Join(rules, ", "), "none"))
 		}
 		config.Mistakes.SwitchOff(rule)
 	}
@@ -40,7 +41,7 @@ func (e *Env) standIn(command string) (*scenario.StandIn, error) {
 	if command == "" {
 		return nil, nil
 	}
-	words, err := SplitCommand("--lock", command)
+	words, err := splitCommand("--lock", command)
 	if err != nil {
 		return nil, err
 	}
@@ -62,11 +63,12 @@ func (e *Env) standIn(command string) (*scenario.StandIn, error) {
 
 // errNotPermitted refuses a lock program that the user's own command line does not name.
 func errNotPermitted(command string) error {
-	return Usagef("the lock %q is a program, which is not started without a word from the user\nhint: name it on the command line", command)
+	return Usagef("the lock %q is a program, which is not started without a word from the user", command).
+		Hint("name it on the command line")
 }
 
-// SplitCommand splits the command of a lock program as a shell would.
-func SplitCommand(where, command string) ([]string, error) {
+// splitCommand splits the command of a lock program as a shell would.
+func splitCommand(where, command string) ([]string, error) {
 	words, err := shellquote.Split(command)
 	if err != nil {
 		return nil, Usagef("%s %s: %w", where, command, err)
@@ -86,7 +88,7 @@ func (e *Env) greetPrograms(ctx context.Context, list []*scenario.Scenario, r re
 		return nil, err
 	}
 	if own != nil && own.Program != nil && r.World == request.Virtual {
-		return nil, Usagef("--lock: %w\nhint: --world live", trial.ErrNotVirtual)
+		return nil, Usagef("--lock: %w", trial.ErrNotVirtual).Hint("--world live")
 	}
 	if own == nil {
 		if err := e.checkPrograms(list, r.World); err != nil {
@@ -124,10 +126,10 @@ func (e *Env) checkPrograms(list []*scenario.Scenario, world string) error {
 		switch {
 		case len(programs) == 0:
 		case world == request.Virtual:
-			return Usagef("%s: %w\nhint: --world live", s.File, trial.ErrNotVirtual)
+			return Usagef("%s: %w", s.File, trial.ErrNotVirtual).Hint("--world live")
 		case !e.Permit.Programs:
-			return Usagef("%s names programs to run on this machine:\n  %s\n"+
-				"hint: read them; if they are safe, run with --allow-programs", s.File, strings.Join(programs, "\n  "))
+			return Usagef("%s names programs to run on this machine:\n  %s", s.File, strings.Join(programs, "\n  ")).
+				Hint("read them; if they are safe, run with --allow-programs")
 		}
 	}
 	return nil

@@ -22,8 +22,8 @@ import (
 // Merge brings shards together in a folder, for one of the functions below. Unless it is partial, all shards must be there.
 func Merge(w *shard.Whole, out string, partial bool) error {
 	if len(w.Missing) > 0 && !partial {
-		return Usagef("not all of %d shards are there; these are missing:\n  %s\n"+
-			"hint: --partial merges the others", w.Of, strings.Join(w.Missing, "\n  "))
+		return Usagef("not all of %d shards are there; these are missing:\n  %s", w.Of, strings.Join(w.Missing, "\n  ")).
+			Hint("--partial merges the others")
 	}
 	if err := w.Copy(out); err != nil {
 		return Usagef("%w", err)

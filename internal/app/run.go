@@ -62,7 +62,7 @@ func Run(ctx context.Context, env *Env, r request.Run, l Listener) (*Suite, erro
 	}
 	s.out = &Suite{Request: r}
 	if r.World == request.Live {
-		leave, err := env.EnterLive(env.Permit.Hooks, l)
+		leave, err := env.enterLive(env.Permit.Hooks, l)
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +136,7 @@ func (s *running) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if list, err = Choose(list, r.Match, r.Tags); err != nil {
+	if list, err = chosen(list, r.Match, r.Tags); err != nil {
 		return err
 	}
 	if err := checkSentinels(list, r); err != nil {

@@ -127,7 +127,7 @@ type searching struct {
 func checkSearch(r *request.Search) error {
 	for _, k := range r.Kinds {
 		if !slices.Contains(explore.Kinds(), k) {
-			return Usagef("--kinds: no fault %q can be drawn\nhint: use any of %s", k, strings.Join(explore.Kinds(), ", "))
+			return Usagef("--kinds: no fault %q can be drawn", k).Hint("use any of %s", strings.Join(explore.Kinds(), ", "))
 		}
 	}
 	if err := checkWorld(r.World); err != nil {
@@ -136,15 +136,16 @@ func checkSearch(r *request.Search) error {
 	live := r.World == request.Live
 	switch {
 	case !live && r.Lock != "":
-		return Usagef("--lock is for a search among real servers\nhint: --world live; in the virtual world a scenario names the lock")
+		return Usagef("--lock is for a search among real servers").
+			Hint("--world live; in the virtual world a scenario names the lock")
 	case !live && r.Scenario == "":
-		return Usagef("name a scenario\nhint: sim list; or --world live with --lock")
+		return Usagef("name a scenario").Hint("sim list; or --world live with --lock")
 	case r.Jobs < 0 || r.For < 0 || r.For == 0 && r.Seeds == 0:
 		return Usagef("say how long to search: --for, --seeds, and at least one --jobs")
 	case r.Part == nil:
 	case r.Seeds == 0:
-		return Usagef("--shard needs --seeds: each shard searches its part of them\n" +
-			"hint: --seeds 1000000 --for 10m searches as many of them as the time allows")
+		return Usagef("--shard needs --seeds: each shard searches its part of them").
+			Hint("--seeds 1000000 --for 10m searches as many of them as the time allows")
 	case r.StopAt > 0:
 		return Usagef("--shard does not go with --stop-at: a shard does not know what others do")
 	}
@@ -168,11 +169,11 @@ func (s *searching) choose(ctx context.Context) error {
 	*of = explore.Search{Bare: r.Bare, Kinds: r.Kinds, Unguided: r.Unguided, First: r.Seed, Seeds: r.Seeds, StopAt: r.StopAt, Workers: r.Jobs}
 	if r.World == request.Virtual {
 		debug.SetGCPercent(runsLeaveLittle)
-		chosen, v, properties, err := LoadTarget(r.Target, SearchProperties())
+		found, v, properties, err := LoadTarget(r.Target, SearchProperties())
 		if err != nil {
 			return err
 		}
-		of.Scenario, of.Variant, of.Properties = chosen, v.Name, properties
+		of.Scenario, of.Variant, of.Properties = found, v.Name, properties
 	} else if err := s.chooseLive(ctx); err != nil {
 		return err
 	}
@@ -185,11 +186,11 @@ func (s *searching) choose(ctx context.Context) error {
 
 func (s *searching) chooseLive(ctx context.Context) error {
 	r, of := &s.out.Request, &s.out.Of
-	chosen, v, among, err := s.liveTarget(ctx, r, s.listener)
+	found, v, among, err := s.liveTarget(ctx, r, s.listener)
 	if err != nil {
 		return err
 	}
-	s.among, of.Scenario, of.Variant = among, chosen, v.Name
+	s.among, of.Scenario, of.Variant = among, found, v.Name
 	if len(r.Properties) == 0 {
 		of.Properties = liveProperties(among.ready, &v.Setup)
 	} else if of.Properties, err = propertiesOf(r.Properties); err != nil {
@@ -260,7 +261,7 @@ func (s *searching) conclude(ctx context.Context) error {
 	s.out.Again = s.again()
 	s.listener.tell(Searched{s.out})
 	if err := s.keepFound(ctx); err != nil {
-		return InterruptedOr(ctx, err)
+		return interruptedOr(ctx, err)
 	}
 	s.out.Untold = Untold(s.out.Of.Properties, &s.out.Report)
 	return nil

@@ -81,7 +81,7 @@ func (e *Env) liveTarget(
 	if _, err := server.FindRedis(); err != nil {
 		return nil, nil, nil, &trial.EnvironmentError{Err: err, Hint: "sim doctor says what is missing"}
 	}
-	if l.leave, err = e.EnterLive(false, listener); err != nil {
+	if l.leave, err = e.enterLive(false, listener); err != nil {
 		return nil, nil, nil, err
 	}
 	if own != nil {
@@ -90,7 +90,7 @@ func (e *Env) liveTarget(
 		l.program = v.Setup.Lock.Program
 	}
 	if l.programs, err = trial.Greet(ctx, list, own); err != nil {
-		err = InterruptedOr(ctx, err)
+		err = interruptedOr(ctx, err)
 	} else {
 		s, v, err = e.place(l, own, s, v)
 	}
@@ -229,7 +229,7 @@ func (l *liveSearch) explore(ctx context.Context, listener Listener, s *explore.
 	var err error
 	s.Real.Commands, err = s.Commands(ctx)
 	listener.tell(Phase{})
-	return l.blamed(InterruptedOr(ctx, err))
+	return l.blamed(interruptedOr(ctx, err))
 }
 
 // blamed is an error of a search; where the lock program is to blame, it says what to do.

@@ -38,7 +38,8 @@ func newSearchState(s explore.Search, out string) *searchState {
 func (f *searchState) load() (*explore.State, error) {
 	file, err := os.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, Usagef("there is no search to continue: %s is missing\nhint: leave out --resume to start a new search", f.path)
+		return nil, Usagef("there is no search to continue: %s is missing", f.path).
+			Hint("leave out --resume to start a new search")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("failed to open the state of the search: %w", err)
@@ -46,11 +47,12 @@ func (f *searchState) load() (*explore.State, error) {
 	defer func() { _ = file.Close() }()
 	s, err := explore.ReadState(file)
 	if err != nil {
-		return nil, Usagef("%s: %v\nhint: leave out --resume to start a new search", f.path, err)
+		return nil, Usagef("%s: %v", f.path, err).Hint("leave out --resume to start a new search")
 	}
 	if s.Of != f.of {
 		return nil, Usagef("%s belongs to another search: the scenario, --lock, --variant, "+
-			"--kinds, --property, --bare, --unguided or --seed was different\nhint: leave out --resume to start a new search", f.path)
+			"--kinds, --property, --bare, --unguided or --seed was different", f.path).
+			Hint("leave out --resume to start a new search")
 	}
 	f.before = s.TookMS
 	return s, nil

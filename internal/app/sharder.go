@@ -48,11 +48,11 @@ func (e *Env) namedLockOf(ctx context.Context, text string) (*NamedLock, error) 
 		name = labelOf(own)
 	}
 	if err := campaign.CheckLockName(name); err != nil {
-		return nil, Usagef("--lock %s: %w\nhint: --lock NAME='COMMAND'", text, err)
+		return nil, Usagef("--lock %s: %w", text, err).Hint("--lock NAME='COMMAND'")
 	}
 	digest, err := trial.Digest(ctx, own.Program.Command)
 	if err != nil {
-		return nil, InterruptedOr(ctx, err)
+		return nil, interruptedOr(ctx, err)
 	}
 	return &NamedLock{name, digest, own.Program.Command}, nil
 }
@@ -65,10 +65,10 @@ func (e *Env) NamedLocks(ctx context.Context, texts []string) (list []*NamedLock
 			return nil, err
 		}
 		if l == nil {
-			return nil, Usagef("--lock %s: that is a lock of sim, which each worker has\nhint: --live", text)
+			return nil, Usagef("--lock %s: that is a lock of sim, which each worker has", text).Hint("--live")
 		}
 		if slices.ContainsFunc(list, func(o *NamedLock) bool { return o.Name == l.Name }) {
-			return nil, Usagef("two locks are called %q\nhint: --lock name='COMMAND'", l.Name)
+			return nil, Usagef("two locks are called %q", l.Name).Hint("--lock name='COMMAND'")
 		}
 		list = append(list, l)
 	}
@@ -102,7 +102,7 @@ func (e *Env) Doer(ctx context.Context, store *Campaigns, inDocker bool, jobs in
 	for _, one := range named {
 		locks[one.Name], able.Programs[one.Name] = one, one.Digest
 	}
-	if store.leave, err = e.EnterLive(false, l); err != nil {
+	if store.leave, err = e.enterLive(false, l); err != nil {
 		return nil, err
 	}
 	does := &sharder{self: self, workCommand: e.WorkCommand, locks: locks, jobs: jobs}

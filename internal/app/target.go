@@ -41,7 +41,7 @@ func VariantOf(s *scenario.Scenario, name string) (*scenario.Variant, error) {
 		}
 		names = append(names, s.Variants[i].Name)
 	}
-	return nil, Usagef("%s has no variant %q\nhint: it has %s", s.Name, name, strings.Join(names, ", "))
+	return nil, Usagef("%s has no variant %q", s.Name, name).Hint("it has %s", strings.Join(names, ", "))
 }
 
 // LoadTarget reads the scenario of a target for the virtual world, and finds its variant and the properties: those of the target, or else
@@ -56,7 +56,7 @@ func LoadTarget(t request.Target, standard []checker.Property) (
 		return nil, nil, nil, err
 	}
 	if v.Setup.Lock.Program != nil {
-		return nil, nil, nil, Usagef("%s: %w\nhint: sim run %s --allow-programs", s.File, trial.ErrNotVirtual, s.File)
+		return nil, nil, nil, Usagef("%s: %w", s.File, trial.ErrNotVirtual).Hint("sim run %s --allow-programs", s.File)
 	}
 	if len(t.Properties) == 0 {
 		return s, v, v.Setup.Judged(standard), nil
@@ -69,7 +69,7 @@ func LoadTarget(t request.Target, standard []checker.Property) (
 func propertiesOf(names []string) (properties []checker.Property, err error) {
 	for _, name := range names {
 		if !slices.Contains(checker.Properties(), checker.Property(name)) {
-			return nil, Usagef("--property: no property %q\nhint: sim list properties", name)
+			return nil, Usagef("--property: no property %q", name).Hint("sim list properties")
 		}
 		properties = append(properties, checker.Property(name))
 	}

@@ -11,5 +11,5 @@ import (
 func TestAddingAProperty(t *testing.T) {
 	t.Parallel()
 	suite.All(t)
-	docstest.Follow(t, "docs/adding-a-property.md").Go("test", "-run", "^TestDefinitionsOnRandomHistories$", "./internal/checker")
+	docstest.Follow(t, "docs/internals/adding-a-property.md").Go("test", "-run", "^TestDefinitionsOnRandomHistories$", "./internal/checker")
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // cause names what a violation shows to have been assumed in vain. Each class of
-// violation has one; docs/checker.md lists what shows it.
+// violation has one; docs/reference/checker.md lists what shows it.
 type cause string
 
 const (

@@ -10,7 +10,7 @@ import (
 
 // Confirmed reports whether a violation is confirmed by what the nodes and the resource
 // saw, and not by the word of the lock alone, and says in words why. The counterexample is one of this
-// history; nil: there is no violation. docs/properties.md says what each property needs.
+// history; nil: there is no violation. docs/reference/properties.md says what each property needs.
 func Confirmed(h *history.History, p Property, c *Counterexample) (ok bool, why string) {
 	if c == nil {
 		return false, "it is no violation that is shown"

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
-// Cost is what a lock costs its nodes and its clients. docs/cost.md defines each figure.
+// Cost is what a lock costs its nodes and its clients. docs/guide/measuring.md defines each figure.
 type Cost struct {
 	// Acquires is how many acquires are measured: granted, and nobody was in the way.
 	Acquires int `json:"acquires"`

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
-// The files definitions*_test.go say docs/properties.md once more, as code: a judge
+// The files definitions*_test.go say docs/reference/properties.md once more, as code: a judge
 // for each property, as literal and as slow as the page, written without a look at the
 // judges that people use. Each quotes the sentences that it stands for.
 // TestDefinitions holds the two against each other.

@@ -9,10 +9,10 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 )
 
-// TestPropertiesAreDocumented: each property has its section in docs/properties.md, a
+// TestPropertiesAreDocumented: each property has its section in docs/reference/properties.md, a
 // definition that stands for it, a title, and a distance of its own.
 func TestPropertiesAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/properties.md")
+	page, err := os.ReadFile("../../docs/reference/properties.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,6 +30,6 @@ func TestPropertiesAreDocumented(t *testing.T) {
 		distances[p.Distance()] = true
 	}
 	if len(sections) != len(checker.Properties()) {
-		t.Errorf("docs/properties.md has sections %q, there are %q", sections, checker.Properties())
+		t.Errorf("docs/reference/properties.md has sections %q, there are %q", sections, checker.Properties())
 	}
 }

@@ -53,7 +53,7 @@ func (v *Verdict) UnmarshalText(b []byte) error {
 // Property names what is judged.
 type Property string
 
-// The properties. docs/properties.md says what each demands.
+// The properties. docs/reference/properties.md says what each demands.
 const (
 	ExclusiveBelief      Property = "exclusive-belief"
 	ExclusiveLease       Property = "exclusive-lease"
@@ -138,7 +138,7 @@ type Counterexample struct {
 	Overlap *Interval `json:"overlap,omitempty"`
 	// Bound is how long it may take at most, where the violation is that something took longer.
 	Bound time.Duration `json:"bound_ns,omitempty"`
-	// Decisive are the events without which it would not have been: docs/checker.md says what
+	// Decisive are the events without which it would not have been: docs/internals/checker.md says what
 	// removing each kind means. The story tells of all of them.
 	Decisive []int `json:"decisive,omitempty"`
 	// Story tells it in sentences, each tied to an event.

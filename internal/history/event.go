@@ -172,7 +172,7 @@ func (e *Event) IsOp() bool {
 }
 
 // Value carries what an event knows beyond its name. Which fields are set
-// depends on F; docs/history.md lists them. A long run has millions of events in memory, so what most of them do not know is
+// depends on F; docs/reference/history.md lists them. A long run has millions of events in memory, so what most of them do not know is
 // kept apart, in groups: Grant, Extra, Outcome and Rare. They are read by methods, which know what to say where there is none.
 // A copy of a value shares them.
 type Value struct {

@@ -2,23 +2,11 @@ package scenario_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
 )
-
-func TestGuaranteesAreDocumented(t *testing.T) {
-	t.Parallel()
-	page := docstest.Read(t, "docs/scenario.md")
-	for _, g := range scenario.Guarantees() {
-		if row := "\n| `" + string(g) + "` | " + g.Title() + " |\n"; !strings.Contains(page, row) {
-			t.Errorf("docs/scenario.md lacks the row%s", row)
-		}
-	}
-}
 
 // What is lost by design is lost because something failed that the design relies on.
 func TestGuaranteesGiveUpSomething(t *testing.T) {

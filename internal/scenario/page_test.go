@@ -43,14 +43,14 @@ func TestPage(t *testing.T) {
 	golden.Compare(t, "../../scenarios/README.md", b.String())
 }
 
-// TestThePageOfScenariosShowsOne: docs/scenario.md shows gc-pause as it is.
+// TestThePageOfScenariosShowsOne: docs/reference/scenario.md shows gc-pause as it is.
 func TestThePageOfScenariosShowsOne(t *testing.T) {
-	blocks := docstest.Blocks(t, "docs/scenario.md")
+	blocks := docstest.Blocks(t, "docs/reference/scenario.md")
 	at := slices.IndexFunc(blocks, func(b docstest.Block) bool { return strings.HasPrefix(b.Text, "name: my-gc-pause") })
 	if at < 0 {
-		t.Fatal("docs/scenario.md shows no scenario")
+		t.Fatal("docs/reference/scenario.md shows no scenario")
 	}
-	shown, err := Parse("docs/scenario.md", []byte(blocks[at].Text))
+	shown, err := Parse("docs/reference/scenario.md", []byte(blocks[at].Text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,15 +9,15 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 )
 
-// TestProjectIsDocumented: docs/project.md has a row for each key of sim.yaml.
+// TestProjectIsDocumented: docs/guide/your-own-lock.md has a row for each key of sim.yaml.
 func TestProjectIsDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/project.md")
+	text, err := os.ReadFile("../../docs/guide/your-own-lock.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range yamlform.KeysOf(yamlform.FieldsOf(reflect.ValueOf(&Project{}).Elem())) {
 		if !strings.Contains(string(text), "\n| `"+key+"` | ") {
-			t.Errorf("docs/project.md has no row for %q", key)
+			t.Errorf("docs/guide/your-own-lock.md has no row for %q", key)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // Mutants changes the packages that verdicts rest on in small ways, one at a time, and
 // counts how many of the changes their own tests notice. It writes the table of
-// docs/mutants.md.
+// docs/internals/mutants.md.
 //
 //	make mutants P='-survivors internal/lock'
 //

@@ -36,7 +36,7 @@ var targets = []target{
 }
 
 const (
-	page      = "docs/mutants.md"
+	page      = "docs/internals/mutants.md"
 	equalFile = "tools/mutants/equal.txt"
 )
 
@@ -290,16 +290,15 @@ func oldRows() (map[string]string, error) {
 const head = `# Mutants
 
 The first table is written by ` + "`make mutants`" + `: do not edit it. It changes the packages that verdicts rest on in small ways, ` +
-	`one at a time: it reverses a comparison,
-moves a bound by one, makes a plus a minus. Then it runs the package's own tests. ` +
-	`A change that no test notices is a bug that no test would notice.
-All changes of a package are compiled into one test program, and the environment variable ` + "`MUTANT`" +
-	` tells it which one to make. What the compiler takes for a constant is not changed.
+	`one at a time
+(it reverses a comparison, moves a bound by one, makes a plus a minus), and runs the package's own tests. A change that no test notices
+is a bug that no test would notice. All changes of a package are compiled into one test program; the environment variable ` +
+	"`MUTANT`" + ` tells
+it which one to make.
 
-*Killed*: a test failed. *Lived*: no test failed. *Timed out*: the tests did not end. That says nothing on a busy
-machine, so such a change does not count. *Equal*: the change makes no visible difference; [the list](../tools/mutants/equal.txt) gives
-the reason for each. The rate is the share of killed changes among those that were killed or lived. A row is true of the commit in its
-last column; what has changed since then was not counted.
+*Killed*: a test failed. *Lived*: no test failed. *Timed out*: the tests did not end; on a busy machine that says nothing, so it does
+not count. *Equal*: the change makes no visible difference; [the list](../../tools/mutants/equal.txt) gives the reason for each. The
+rate is the share of killed among those that were killed or lived. A row is true of the commit in its last column.
 
 | package | killed | lived | timed out | equal | rate | aim | counted on, at commit |
 |---|---|---|---|---|---|---|---|

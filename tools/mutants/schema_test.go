@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
 )
 
 // TestSample tries the mutants of a small package: each operator has its own, at
@@ -58,5 +60,12 @@ func TestEqualMutantsExist(t *testing.T) {
 	}
 	for key := range known {
 		t.Errorf("%s: no such mutant: %s", equalFile, key)
+	}
+}
+
+// TestPage: the page begins as make mutants would write it.
+func TestPage(t *testing.T) {
+	if text := docstest.Read(t, page); !strings.HasPrefix(text, head) {
+		t.Errorf("%s does not begin as the head in main.go", page)
 	}
 }

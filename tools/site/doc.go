@@ -4,5 +4,6 @@
 //	site [-o .cache/site] [-play .cache/playground.html]
 //
 // Each scenario runs in the virtual world, with the seed 42: its page has the pictures, the verdicts and the whole report.
-// docs/guide has the pages that are written by hand: one for each guarantee, the debate, and how to choose a lock.
+// docs/guide has a page for each guarantee, the debate and how to choose a lock; each of these stands in the field guide.
+// All other pages of docs are listed by the folder they are in: guide, reference, internals.
 package main

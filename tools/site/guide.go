@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,7 +12,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/tools/internal/trackrecord"
 )
 
-// guideFolder has what is written by hand.
+// guideFolder has the pages of the guarantees, and all that is for who has a lock.
 const guideFolder = "docs/guide"
 
 // way is a way in which locks fail: the page of a guarantee.
@@ -88,16 +87,21 @@ func (s *site) guide() error {
 		if !isPage || slices.Contains(written, f.Name()) {
 			continue
 		}
-		if err := s.document(guideFolder+"/"+f.Name(), "guide/"+name+".html", name); err != nil {
+		kind := "docs"
+		if name == "debate" || name == "choosing" {
+			kind = name // it has an entry of its own at the top of each page
+		}
+		if err := s.document(guideFolder+"/"+f.Name(), "guide/"+name+".html", kind); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// docs makes a page of each page of the docs.
+// docs makes a page of each page of the docs. docs/README.md is the list of them.
 func (s *site) docs() error {
-	for _, pattern := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "adapters/README.md", "docs/*.md", "docs/findings/*.md"} {
+	for _, pattern := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "adapters/README.md",
+		"docs/*.md", "docs/reference/*.md", "docs/internals/*.md", "docs/findings/*.md"} {
 		files, err := filepath.Glob(filepath.Join(s.root, filepath.FromSlash(pattern)))
 		if err != nil {
 			return err
@@ -117,14 +121,7 @@ func (s *site) docs() error {
 			}
 		}
 	}
-	var list []*page
-	for _, p := range s.pages {
-		if p.Kind == "docs" {
-			list = append(list, p)
-		}
-	}
-	slices.SortFunc(list, func(a, b *page) int { return cmp.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title)) })
-	return s.add(&page{File: "docs/index.html", Title: "Docs", Kind: "docs", Lead: "All pages about sim."}, "docs.tmpl", list)
+	return nil
 }
 
 func (s *site) document(file, target, kind string) error {

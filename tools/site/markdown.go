@@ -139,7 +139,8 @@ var madeFrom = []struct {
 	to   string
 }{
 	{regexp.MustCompile(`^README\.md$`), "docs/readme.html"},
-	{regexp.MustCompile(`^docs/guide/([a-z-]+)\.md$`), "guide/$1.html"},
+	{regexp.MustCompile(`^docs(/README\.md)?$`), "docs/index.html"},
+	{regexp.MustCompile(`^docs/(guide|reference|internals)/([a-z-]+)\.md$`), "$1/$2.html"},
 	{regexp.MustCompile(`^docs/findings/([a-z-]+)\.md$`), "findings/$1.html"},
 	{regexp.MustCompile(`^docs/([a-z-]+)\.md$`), "docs/$1.html"},
 	{regexp.MustCompile(`^docs/images/([a-z0-9-]+\.svg)$`), "images/$1"},

@@ -165,6 +165,24 @@ func TestPagesOfAll(t *testing.T) {
 	}
 }
 
+// The list of the docs leads to each of their pages.
+func TestListOfDocs(t *testing.T) {
+	t.Parallel()
+	root := theSite(t)
+	list := parse(t, filepath.Join(root, "docs", "index.html"))
+	for _, folder := range []string{"guide", "reference", "internals"} {
+		files, err := os.ReadDir(filepath.Join(root, folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if want := "../" + folder + "/" + f.Name(); !slices.Contains(list.leads, want) {
+				t.Errorf("docs/README.md does not lead to %s", want)
+			}
+		}
+	}
+}
+
 // A folder that has something else in it is left as it is.
 func TestForeignFolder(t *testing.T) {
 	t.Parallel()
@@ -188,7 +206,7 @@ func TestInTheBrowser(t *testing.T) {
 	b := tab.New(t)
 	for _, name := range []string{"index.html", "guide/paused-holder.html",
 		"guide/debate.html", "guide/choosing.html", "scenarios/gc-pause.html", "scenarios/index.html",
-		"docs/index.html", "docs/scenario.html", "search.html"} {
+		"docs/index.html", "reference/scenario.html", "search.html"} {
 		b.Readable(name, func() { b.Do(chromedp.Navigate(root + "/" + name)) })
 	}
 	b.Do(chromedp.Navigate(root + "/search.html?q=TWO+primaries"))

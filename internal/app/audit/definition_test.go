@@ -23,7 +23,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
-// The table of docs/audit.md has what the code and the scenarios have: each guarantee, the
+// The table of docs/reference/audit.md has what the code and the scenarios have: each guarantee, the
 // properties that decide, the faults that it is about, and the classes that lose it by design.
 func TestTableOfGuarantees(t *testing.T) {
 	shipped := scenariotest.Shipped(t)
@@ -40,7 +40,7 @@ func TestTableOfGuarantees(t *testing.T) {
 			g, g.Title(), strings.Join(decides, ", else "), faultWords(g), byDesign(t, shipped, g)))
 	}
 	var got []string
-	_, table, _ := strings.Cut(docstest.Read(t, "docs/audit.md"), "| guarantee | what it says |")
+	_, table, _ := strings.Cut(docstest.Read(t, "docs/reference/audit.md"), "| guarantee | what it says |")
 	table, _, _ = strings.Cut(table, "\n\n")
 	for _, line := range strings.Split(table, "\n")[2:] {
 		got = append(got, strings.Join(strings.Fields(line), " "))
@@ -49,13 +49,13 @@ func TestTableOfGuarantees(t *testing.T) {
 		want[i] = strings.Join(strings.Fields(want[i]), " ")
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("the table of docs/audit.md is\n%s\nbut the code says\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("the table of docs/reference/audit.md is\n%s\nbut the code says\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
 // The page says what each guarantee's design gives up.
 func TestTableOfWhatIsGivenUp(t *testing.T) {
-	page := docstest.Read(t, "docs/audit.md")
+	page := docstest.Read(t, "docs/reference/audit.md")
 	for _, g := range scenario.Guarantees() {
 		var list []string
 		for _, b := range g.GivesUp() {
@@ -63,7 +63,7 @@ func TestTableOfWhatIsGivenUp(t *testing.T) {
 		}
 		row := fmt.Sprintf("\n| `%s` | %s |\n", g, strings.Join(list, "; "))
 		if len(list) > 0 && !strings.Contains(page, row) {
-			t.Errorf("docs/audit.md lacks the row%s", row)
+			t.Errorf("docs/reference/audit.md lacks the row%s", row)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func byDesign(t *testing.T, shipped []*scenario.Scenario, g scenario.Guarantee) 
 	return strings.Join(list, ", ") + ": " + g.ByDesign()
 }
 
-// seen is what one run of a variant showed, as docs/audit.md names it.
+// seen is what one run of a variant showed, as docs/reference/audit.md names it.
 type seen struct {
 	// verdicts are those of the properties; demanded are those that are demanded.
 	verdicts  map[checker.Property]checker.Verdict
@@ -164,7 +164,7 @@ func (s *seen) couldTell() bool {
 	return verdict != checker.Violated || slices.Contains(s.givenUp, s.blame)
 }
 
-// naive judges a case by docs/audit.md alone: from all runs of each variant, in order.
+// naive judges a case by docs/reference/audit.md alone: from all runs of each variant, in order.
 func naive(g scenario.Guarantee, variants []string, runs map[string][]*seen, conforms bool) judged {
 	order := []card.State{card.Broken, card.Unknown, card.Kept, card.ByDesign, card.NotApplicable}
 	var out judged
@@ -298,7 +298,7 @@ func nodesSaw(both bool) (*history.History, *checker.Counterexample) {
 	return h, c
 }
 
-// Whoever reads docs/audit.md can tell the state of a cell: a second judge, written from the page
+// Whoever reads docs/reference/audit.md can tell the state of a cell: a second judge, written from the page
 // alone, agrees with the first one on random outcomes of runs.
 func TestDefinitionOfACell(t *testing.T) {
 	count := make(map[card.State]int)

@@ -60,7 +60,7 @@ func (c *client) failed(ctx context.Context, doing program.Type, err error) erro
 	case errors.Is(err, context.DeadlineExceeded):
 		return c.unanswered(ctx, doing)
 	}
-	f := c.finding(err.Error(), "one answer to each request, with its id", "compare the line with docs/lock-protocol.md")
+	f := c.finding(err.Error(), "one answer to each request, with its id", "compare the line with docs/reference/lock-protocol.md")
 	switch l := c.lastLine(); {
 	case l.Wrong != "":
 		f.Expected, f.Mend = "a message of the protocol: "+l.Wrong, mendLine(l)
@@ -76,12 +76,12 @@ func mendLine(l Line) string {
 	case strings.Contains(l.Wrong, "missing property 'id'"):
 		return "repeat the id of the request in its answer"
 	case strings.Contains(l.Wrong, "is not known"):
-		return "if it is a library that prints JSON: put standard error in the place of standard output (docs/lock-protocol.md, " +
+		return "if it is a library that prints JSON: put standard error in the place of standard output (docs/reference/lock-protocol.md, " +
 			"\"A library that prints\"); otherwise look for a mistake in the type"
 	case strings.Contains(l.Wrong, "got string, want"):
 		return "write numbers without quotes"
 	}
-	return "compare the line with docs/lock-protocol.md"
+	return "compare the line with docs/reference/lock-protocol.md"
 }
 
 func (c *client) endedEarly(doing program.Type, e *program.Ended) *Finding {

@@ -200,9 +200,9 @@ func TestCheckLine(t *testing.T) {
 	}
 }
 
-// TestPageSpeaksTheProtocol: the lines that docs/lock-protocol.md shows are messages.
+// TestPageSpeaksTheProtocol: the lines that docs/reference/lock-protocol.md shows are messages.
 func TestPageSpeaksTheProtocol(t *testing.T) {
-	lines := regexp.MustCompile(`(?m)^([<>]) (\{.*\})$`).FindAllStringSubmatch(docstest.Read(t, "docs/lock-protocol.md"), -1)
+	lines := regexp.MustCompile(`(?m)^([<>]) (\{.*\})$`).FindAllStringSubmatch(docstest.Read(t, "docs/reference/lock-protocol.md"), -1)
 	if len(lines) < 20 {
 		t.Fatalf("the page shows %d lines", len(lines))
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // source is a shard in its folder. Nothing outside the folder is read, also where links lead there.
@@ -256,8 +257,8 @@ func (w *Whole) Copy(out string) error {
 	for _, name := range names {
 		isMerged := slices.ContainsFunc(w.shards, func(s *source) bool { return w.Work.Folder(s.Shard) == name })
 		if !isMerged && exists(filepath.Join(all, name, RecordFile)) {
-			return fmt.Errorf("in %s there is a shard that is not merged here: %s\n"+
-				"hint: merge it, too, or choose another folder with -o", out, filepath.Join(all, name))
+			return words.WithHint(fmt.Errorf("in %s there is a shard that is not merged here: %s", out, filepath.Join(all, name)),
+				"merge it, too, or choose another folder with -o")
 		}
 	}
 	c := &copying{}
@@ -266,7 +267,7 @@ func (w *Whole) Copy(out string) error {
 		if there, err := read(to); err == nil && bytes.Equal(there.text, s.text) {
 			continue
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s is another one than %s\nhint: choose another folder with -o", filepath.Join(to, RecordFile), s.path())
+			return words.WithHint(fmt.Errorf("%s is another one than %s", filepath.Join(to, RecordFile), s.path()), "choose another folder with -o")
 		}
 		if err := c.folder(s.dir, to); err != nil {
 			return fmt.Errorf("failed to copy %s: %w", s.dir, err)

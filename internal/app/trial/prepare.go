@@ -53,7 +53,8 @@ func hintFor(nodes server.Provider, err error) string {
 		return "make docker-image (it builds the default image from this machine's packages, " +
 			"without a registry), or name another image with nodes: {image: ...}"
 	case errors.Is(err, machine.ErrNoFaketime) && nodes == server.Docker:
-		return "leave nodes: {image: ...} out to use the default image, which has libfaketime; docs/nodes.md says how to add it to another image"
+		return "leave nodes: {image: ...} out to use the default image, which has libfaketime; " +
+			"docs/reference/nodes.md says how to add it to another image"
 	case errors.Is(err, server.ErrKeysExist):
 		return "wait for the other run, or remove the keys (redis-cli -h HOST -p PORT --scan --pattern 'redlock-sim:*' lists them), " +
 			"or use another prefix: nodes: {prefix: ...}"

@@ -1,5 +1,5 @@
 // Package program speaks with lock programs: programs in any language that know how to
-// lock, and nothing else. docs/lock-protocol.md describes the messages.
+// lock, and nothing else. docs/reference/lock-protocol.md describes the messages.
 package program
 
 import (

@@ -34,12 +34,12 @@ func TestEveryWorkloadIsDescribedAndRuns(t *testing.T) {
 	}
 }
 
-// TestWorkloadsAreDocumented: docs/scenario.md says what each workload does.
+// TestWorkloadsAreDocumented: docs/reference/scenario.md says what each workload does.
 func TestWorkloadsAreDocumented(t *testing.T) {
-	page := docstest.Read(t, "docs/scenario.md")
+	page := docstest.Read(t, "docs/reference/scenario.md")
 	for _, name := range Names() {
 		if !strings.Contains(page, fmt.Sprintf("| `%s` |", name)) && !strings.Contains(page, fmt.Sprintf("`workload.kind: %s`", name)) {
-			t.Errorf("docs/scenario.md does not say what %s does", name)
+			t.Errorf("docs/reference/scenario.md does not say what %s does", name)
 		}
 	}
 }

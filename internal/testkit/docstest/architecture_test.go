@@ -20,12 +20,12 @@ import (
 
 const module = "github.com/redlock-sim/redlock-sim"
 
-// rooms are the packages of docs/architecture.md and what each may import of ours.
+// rooms are the packages of docs/internals/architecture.md and what each may import of ours.
 func rooms(t *testing.T) map[string][]string {
 	t.Helper()
 	quoted := regexp.MustCompile("`([^`]+)`")
 	list := make(map[string][]string)
-	for line := range strings.Lines(docstest.Read(t, "docs/architecture.md")) {
+	for line := range strings.Lines(docstest.Read(t, "docs/internals/architecture.md")) {
 		cells := strings.Split(line, " | ")
 		name, isRow := strings.CutPrefix(cells[0], "| `")
 		if !isRow {
@@ -61,7 +61,7 @@ func goList(t *testing.T, folder string, args ...string) []string {
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
-// TestArchitecture: each package has its row in docs/architecture.md, which says exactly
+// TestArchitecture: each package has its row in docs/internals/architecture.md, which says exactly
 // what it imports of ours.
 func TestArchitecture(t *testing.T) {
 	t.Parallel()
@@ -73,7 +73,7 @@ func TestArchitecture(t *testing.T) {
 		may, ok := planned[name]
 		delete(planned, name)
 		if !ok {
-			t.Errorf("%s has no row in docs/architecture.md", name)
+			t.Errorf("%s has no row in docs/internals/architecture.md", name)
 			continue
 		}
 		var imports []string
@@ -84,11 +84,11 @@ func TestArchitecture(t *testing.T) {
 		}
 		slices.Sort(imports)
 		if !slices.Equal(imports, may) {
-			t.Errorf("%s imports %q; docs/architecture.md says that it may import %q", name, imports, may)
+			t.Errorf("%s imports %q; docs/internals/architecture.md says that it may import %q", name, imports, may)
 		}
 	}
 	for name := range planned {
-		t.Errorf("docs/architecture.md has a row for %s, which has no code", name)
+		t.Errorf("docs/internals/architecture.md has a row for %s, which has no code", name)
 	}
 }
 

@@ -10,5 +10,6 @@ import (
 // the pages' scenarios.
 func TestAdding(t *testing.T) {
 	t.Parallel()
-	docstest.Follow(t, "docs/adding-a-lock.md", "docs/adding-a-fault.md", "docs/adding-a-workload.md", "docs/adding-a-property.md").Run()
+	docstest.Follow(t, "docs/internals/adding-a-lock.md", "docs/internals/adding-a-fault.md",
+		"docs/internals/adding-a-workload.md", "docs/internals/adding-a-property.md").Run()
 }

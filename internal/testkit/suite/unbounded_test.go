@@ -30,7 +30,7 @@ var bubbles = []string{
 var sleeps = map[string]string{
 	"adapters/adapters_test.go:eventually":                          "looks again; the module has none of this one",
 	"cmd/sim/main_test.go:stall":                                    "is how long sim stands still",
-	"cmd/sim/torture_test.go:soon":                                  "looks again, for the time that docs/safety.md promises",
+	"cmd/sim/torture_test.go:soon":                                  "looks again, for the time that docs/guide/safety.md promises",
 	"cmd/sim/torture_test.go:strike":                                "a command dies at any moment",
 	"internal/app/campaign/faults_test.go:TestFaults":               "faults strike at any moment",
 	"internal/app/campaign/faults_test.go:beWorker":                 "tries again until it is killed",

@@ -11,12 +11,12 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
-// TestPageSpeaksTheProtocol: the lines that docs/client-protocol.md shows are messages, without
+// TestPageSpeaksTheProtocol: the lines that docs/internals/client-protocol.md shows are messages, without
 // a field that does not exist.
 func TestPageSpeaksTheProtocol(t *testing.T) {
 	t.Parallel()
 	read := 0
-	for _, b := range docstest.Blocks(t, "docs/client-protocol.md") {
+	for _, b := range docstest.Blocks(t, "docs/internals/client-protocol.md") {
 		for d := json.NewDecoder(strings.NewReader(b.Text)); b.Language == "json"; read++ {
 			d.DisallowUnknownFields()
 			var m client.Message

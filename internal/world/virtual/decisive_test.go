@@ -166,7 +166,7 @@ func same(f, g checker.Finding, name func(checker.CounterOp) string) bool {
 }
 
 // removed is a history without some events, and which event of the old one each was. With an event goes what rests on it
-// (docs/checker.md, "What removing an event means").
+// (docs/internals/checker.md, "The events that decide").
 func removed(h *history.History, events []int) (less *history.History, was []int) {
 	r := removal{h: h, gone: make([]bool, len(h.Events)), ops: h.Ops()}
 	before := r.standing()

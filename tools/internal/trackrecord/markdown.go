@@ -12,14 +12,13 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 )
 
-const intro = `This page says what ` + "`sim`" + ` saw of well-known lock libraries. ` +
+const intro = `What ` + "`sim`" + ` saw of well-known lock libraries. ` +
 	`Each library is used as it is, behind a [lock program](../adapters/README.md).
-It was measured in two ways. [` + "`sim audit`" + `](audit.md) ` +
-	`put it into all shipped scenarios that put a guarantee to the test. Then a search
+[` + "`sim audit`" + `](reference/audit.md) put it into all shipped scenarios that put a guarantee to the test. Then a search
 among real servers (` + "`sim search --world live`" + `) tried random schedules of faults. All took place on one machine.
 
-A cell has the worst state of its cases, and how many of the cases that apply are kept. ` +
-	`[What a cell says](audit.md#what-a-cell-says) has the exact rules.
+A cell has the worst state of its cases, and how many of the cases that apply are kept; – says that none applies. ` +
+	`[The report card](reference/audit.md#the-guarantees) says what each guarantee is, and how a cell is decided.
 *Kept* is no proof. *By design* means that no lock of this class can keep it.
 `
 
@@ -46,7 +45,7 @@ func writeMarkdown(w io.Writer, r *Record) error {
 			r.Locks[i].markdown(&b)
 		}
 	}
-	b.WriteString("\n## Findings\n\nThese were looked at in the source of the library.\n")
+	b.WriteString("\n## Findings\n\nThese were looked at in the source of the library: each report says where, and what helps.\n")
 	for i := range r.Findings {
 		r.Findings[i].markdown(&b)
 	}
@@ -76,10 +75,14 @@ func (r *Record) tables(b *bytes.Buffer) {
 	tableRow(b, head...)
 	tableRow(b, slices.Repeat([]string{"---"}, len(head))...)
 	for _, row := range r.Rows {
-		line := []string{fmt.Sprintf("**%s**<br>%s", text(row.Name), text(row.Title))}
+		line := []string{"**" + text(row.Name) + "**"}
 		for _, c := range row.Cells {
 			badge := c.State.Badge()
-			line = append(line, fmt.Sprintf("%s %s<br>%s", badge.Icon, badge.Word, c.Count))
+			if c.State == report.CellNotApplicable {
+				line = append(line, badge.Icon)
+				continue
+			}
+			line = append(line, fmt.Sprintf("%s %s<br>%s", badge.Icon, badge.Word, strings.TrimSuffix(c.Count, " kept")))
 		}
 		tableRow(b, line...)
 	}
@@ -126,8 +129,14 @@ func (s *search) markdown(b *bytes.Buffer) {
 	for i := range s.Found {
 		fmt.Fprintf(b, "- %s: %s.\n", s.Found[i].State(), text(s.Found[i].Words()))
 	}
+	var nothing []string
 	for _, n := range s.Nothing {
-		fmt.Fprintf(b, "- Nothing found of %s: %s.\n", text(string(n.Property)), text(n.Worth))
+		// The confidence is said once for all, and what changed schedules did says nothing about frequency.
+		worth, _, _ := strings.Cut(n.Worth, ", with 95 % confidence")
+		nothing = append(nothing, fmt.Sprintf("%s (%s)", text(string(n.Property)), text(worth)))
+	}
+	if len(nothing) > 0 {
+		fmt.Fprintf(b, "- Nothing found (bounds with 95 %% confidence): %s.\n", strings.Join(nothing, ", "))
 	}
 	for _, c := range s.Commands {
 		fmt.Fprintf(b, "- Searched with %s\n", code(c))
@@ -137,19 +146,17 @@ func (s *search) markdown(b *bytes.Buffer) {
 // markdown writes a finding. Its own texts are ours.
 func (f *explained) markdown(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n### %s\n\n%s %s. How often: %s. %s\n\n", f.Title, f.Library, f.Version, f.Rate, code(f.Shows))
-	for _, s := range f.Source {
-		fmt.Fprintf(b, "- `%s`, `%s`: %s\n", s.File, s.Lines, strings.TrimSpace(s.Does))
-	}
 	for _, shown := range f.Shown {
 		fmt.Fprintf(b, "- In this record: %s.\n", text(shown))
 	}
+	fmt.Fprintf(b, "- [Report](%s), [scenario](%s).", fromPage(markdownPage, f.Report), fromPage(markdownPage, f.Scenario))
 	if len(f.Upstream) == 0 {
-		b.WriteString("- Not reported upstream by us.\n")
+		b.WriteString(" Not reported upstream by us.")
 	}
+	b.WriteString("\n")
 	for _, u := range f.Upstream {
 		fmt.Fprintf(b, "- Upstream: <%s>\n", u)
 	}
-	fmt.Fprintf(b, "- [Report](%s), [scenario](%s).\n", fromPage(markdownPage, f.Report), fromPage(markdownPage, f.Scenario))
 }
 
 // fromPage is a link from a page to a file of the repository.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/play/engine"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -87,7 +88,7 @@ func TestSearch(t *testing.T) {
 	text := strings.Replace(stalled, "for: 2s", "for: 1ms", 1)
 	told := 0
 	got, err := engine.Search(context.Background(),
-		engine.Hunt{Experiment: engine.Experiment{YAML: text, Seed: 1}, Seconds: 3}, func(engine.Hunted) {
+		engine.Experiment{YAML: text, Seed: 1}, request.Search{For: request.Duration(3 * time.Second)}, func(engine.Hunted) {
 			told++
 		})
 	if err != nil || got.Runs == 0 || told == 0 || len(got.Found) == 0 {
@@ -99,16 +100,16 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%s is not violated by what was found for it: %+v\n%s", f.Property, a.Tabs, f.YAML)
 		}
 	}
-	if _, err := engine.Search(context.Background(), engine.Hunt{Experiment: engine.Experiment{YAML: text}, Seconds: 1e9},
+	if _, err := engine.Search(context.Background(), engine.Experiment{YAML: text}, request.Search{For: request.Duration(time.Hour)},
 		func(engine.Hunted) {}); err == nil {
-		t.Error("a search of a billion seconds was begun")
+		t.Error("a search of an hour was begun")
 	}
 }
 
 func TestSweep(t *testing.T) {
-	grid := engine.Grid{Experiment: engine.Experiment{YAML: stalled, Seed: 1},
-		X: "lock.ttl=500ms,5s", Y: "faults.pause=100ms,2s", Steps: 2, Runs: 5}
-	got, err := engine.Sweep(context.Background(), grid, func(engine.Rates) {})
+	about := engine.Experiment{YAML: stalled, Seed: 1}
+	grid := request.Sweep{X: "lock.ttl=500ms,5s", Y: "faults.pause=100ms,2s", Steps: 2, Runs: 5}
+	got, err := engine.Sweep(context.Background(), about, grid, func(engine.Rates) {})
 	if err != nil || got.Done != 4 || len(got.Lines) != 2 {
 		t.Fatalf("%+v: %v", got, err)
 	}
@@ -116,13 +117,13 @@ func TestSweep(t *testing.T) {
 		t.Errorf("a pause of 2 s: %+v", long)
 	}
 	grid.X, grid.Y = "", ""
-	if got, err := engine.Sweep(context.Background(), grid, func(engine.Rates) {}); err != nil || got.AxisY != "faults.pause" {
+	if got, err := engine.Sweep(context.Background(), about, grid, func(engine.Rates) {}); err != nil || got.AxisY != "faults.pause" {
 		t.Errorf("by itself it measures %s and %s: %v", got.AxisX, got.AxisY, err)
 	}
-	for _, bad := range []engine.Grid{{Runs: 1e9, Steps: 2},
-		{Runs: 1, Steps: 13}, {Runs: 1, Steps: 2, X: "lock.nothing=1,2"}, {Runs: 1, Steps: 2, Property: "x"}} {
-		bad.Experiment = grid.Experiment
-		if _, err := engine.Sweep(context.Background(), bad, func(engine.Rates) {}); err == nil {
+	for _, bad := range []request.Sweep{{Runs: 1e9, Steps: 2},
+		{Runs: 1, Steps: 13}, {Runs: 1, Steps: 2, X: "lock.nothing=1,2"},
+		{Runs: 1, Steps: 2, Target: request.Target{Properties: []string{"x"}}}} {
+		if _, err := engine.Sweep(context.Background(), about, bad, func(engine.Rates) {}); err == nil {
 			t.Errorf("%+v was measured", bad)
 		}
 	}

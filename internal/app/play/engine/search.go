@@ -7,22 +7,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
-
-// Hunt asks to search for schedules that break a scenario.
-type Hunt struct {
-	Experiment
-	// Seconds is how long to search.
-	Seconds float64 `json:"seconds"`
-	// Bare leaves out the scenario's own faults. Kinds are those allowed; none: all.
-	Bare  bool     `json:"bare"`
-	Kinds []string `json:"kinds,omitempty"`
-}
 
 // Hunted is what a search has found.
 type Hunted struct {
@@ -48,8 +39,8 @@ type Found struct {
 }
 
 const (
-	// mostSeconds bounds a search.
-	mostSeconds = 120
+	// mostLasts bounds a search.
+	mostLasts = 2 * time.Minute
 	// shrunkPerClass is how many violations of a class are made smaller: the best is shown.
 	shrunkPerClass = 3
 )
@@ -57,22 +48,23 @@ const (
 // tellEvery is how often progress is told.
 const tellEvery = 100 * time.Millisecond
 
-// Search searches. tell is told of the progress, and may end ctx.
-func Search(ctx context.Context, h Hunt, tell func(Hunted)) (Hunted, error) {
-	s, v, err := variantOf(h.YAML, h.Variant)
+// Search searches as it is asked to, in the scenario and from the seed of an experiment. tell is told of the progress, and may end ctx.
+func Search(ctx context.Context, e Experiment, r request.Search, tell func(Hunted)) (Hunted, error) {
+	s, v, err := variantOf(e.YAML, e.Variant)
 	if err != nil {
 		return Hunted{}, err
 	}
-	if !(h.Seconds > 0 && h.Seconds <= mostSeconds) {
-		return Hunted{}, fmt.Errorf("a search takes more than 0 and at most %d seconds", mostSeconds)
+	lasts := time.Duration(r.For)
+	if lasts <= 0 || lasts > mostLasts {
+		return Hunted{}, fmt.Errorf("a search takes more than 0 s and at most %v", mostLasts)
 	}
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
 	began, told := time.Now(), time.Now()
-	search := explore.Search{Scenario: s, Variant: v.Name, Bare: h.Bare, Kinds: h.Kinds, First: h.Seed, Workers: 1,
+	search := explore.Search{Scenario: s, Variant: v.Name, Bare: r.Bare, Unguided: r.Unguided, Kinds: r.Kinds, First: e.Seed, Workers: 1,
 		Properties: v.Setup.Judged(v.Setup.Demanded())}
 	search.Progress = func(r explore.Report) {
-		if time.Since(began).Seconds() >= h.Seconds { // nothing else may be let in to tell the time
+		if time.Since(began) >= lasts { // nothing else may be let in to tell the time
 			cancel()
 		}
 		if time.Since(told) >= tellEvery {
@@ -80,16 +72,16 @@ func Search(ctx context.Context, h Hunt, tell func(Hunted)) (Hunted, error) {
 			tell(hunted(&r, "searching"))
 		}
 	}
-	r, err := search.Run(limited)
+	found, err := search.Run(limited)
 	if err != nil {
 		return Hunted{}, err
 	}
-	out := hunted(&r, "making it smaller")
+	out := hunted(&found, "making it smaller")
 	tell(out)
 	out.Phase = ""
 	var few []explore.Found
 	per := make(map[string]int)
-	for _, f := range r.Found {
+	for _, f := range found.Found {
 		if per[f.Class]++; per[f.Class] <= shrunkPerClass {
 			few = append(few, f)
 		}
@@ -99,8 +91,8 @@ func Search(ctx context.Context, h Hunt, tell func(Hunted)) (Hunted, error) {
 		return out, err
 	}
 	for _, k := range best {
-		name := fmt.Sprintf("%.20s-%s-%d", s.Name, k.Property, h.Seed+k.Run)
-		text, err := k.YAML(name, fmt.Sprintf("a search in the playground from seed %d on, run %d", h.Seed, k.Run))
+		name := fmt.Sprintf("%.20s-%s-%d", s.Name, k.Property, e.Seed+k.Run)
+		text, err := k.YAML(name, fmt.Sprintf("a search in the playground from seed %d on, run %d", e.Seed, k.Run))
 		if err != nil {
 			return out, err
 		}
@@ -109,11 +101,11 @@ func Search(ctx context.Context, h Hunt, tell func(Hunted)) (Hunted, error) {
 		if k.Failed != nil {
 			note = fmt.Sprintf("%s; it could not be made smaller: %v", words.Count(k.From, "fault"), k.Failed)
 		}
-		out.Found = append(out.Found, Found{string(k.Property), k.Class, k.Seed, note, text, share(&r, k.Class)})
+		out.Found = append(out.Found, Found{string(k.Property), k.Class, k.Seed, note, text, share(&found, k.Class)})
 	}
 	if len(best) == 0 {
 		for _, p := range search.Properties {
-			out.Worth = append(out.Worth, fmt.Sprintf("%s: %s", p, r.Worth(p)))
+			out.Worth = append(out.Worth, fmt.Sprintf("%s: %s", p, found.Worth(p)))
 		}
 	}
 	return out, nil
@@ -146,19 +138,6 @@ func variantOf(text, name string) (*scenario.Scenario, *scenario.Variant, error)
 	return s, &s.Variants[i], nil
 }
 
-// Grid asks to measure how often a scenario breaks.
-type Grid struct {
-	Experiment
-	// X and Y are settings with their ranges, as for sim sweep; both empty: those that suit the scenario.
-	X     string `json:"x"`
-	Y     string `json:"y"`
-	Steps int    `json:"steps"`
-	// Runs is how many runs each point gets. Property is what is measured; empty: linearizable-resource, or what the
-	// workload has in its place.
-	Runs     uint64 `json:"runs"`
-	Property string `json:"property"`
-}
-
 // Rates are what was measured so far.
 type Rates struct {
 	X        string            `json:"x"`
@@ -179,21 +158,23 @@ const (
 	mostAtPoint = 20_000
 )
 
-// Sweep measures, row by row. tell is told of the progress, and may end ctx.
-func Sweep(ctx context.Context, g Grid, tell func(Rates)) (Rates, error) {
-	s, v, err := variantOf(g.YAML, g.Variant)
+// Sweep measures as it is asked to, row by row, in the scenario and from the seed of an experiment. Where no settings are named, it takes
+// those that suit the scenario; where no property is named, linearizable-resource, or what the workload has in its place. tell is told of the
+// progress, and may end ctx.
+func Sweep(ctx context.Context, e Experiment, g request.Sweep, tell func(Rates)) (Rates, error) {
+	s, v, err := variantOf(e.YAML, e.Variant)
 	if err != nil {
 		return Rates{}, err
 	}
 	if g.X == "" && g.Y == "" {
 		g.X, g.Y = Axes(&v.Setup)
 	}
-	property := checker.Property(g.Property)
-	if property == "" {
-		list := v.Setup.Demanded()
-		property = list[len(list)-1]
+	list := v.Setup.Demanded()
+	property := list[len(list)-1]
+	if len(g.Properties) > 0 {
+		property = checker.Property(g.Properties[0])
 	}
-	sweep := explore.Sweep{Scenario: s, Variant: v.Name, Runs: g.Runs, First: g.Seed, Workers: 1, Properties: []checker.Property{property}}
+	sweep := explore.Sweep{Scenario: s, Variant: v.Name, Runs: g.Runs, First: e.Seed, Workers: 1, Properties: []checker.Property{property}}
 	if sweep.X, err = explore.ParseAxis(g.X, g.Steps); err != nil {
 		return Rates{}, err
 	}

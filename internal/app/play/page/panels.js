@@ -23,7 +23,7 @@ class SearchPanel {
     this.status.textContent = "starting …";
     const words = (p) => `${p.runs} runs, ${p.behaviours} behaviours, ${p.violations} violations`;
     try {
-      const out = await this.engine.ask("search", { ...this.experiment(), seconds: Number(this.seconds.value), bare: this.bare.checked }, (p) => { this.status.textContent = `${p.phase}: ${words(p)}`; });
+      const out = await this.engine.ask("search", { ...this.experiment(), search: { world: "virtual", for: `${this.seconds.value}s`, bare: this.bare.checked } }, (p) => { this.status.textContent = `${p.phase}: ${words(p)}`; });
       this.status.textContent = words(out) + (out.found?.length ? "." : `. Nothing was found. ${(out.worth ?? []).join(". ")}`);
       this.found.replaceChildren(...(out.found ?? []).map((f) => el("li", {}, el("strong", {}, f.class), el("p", {}, f.note, "."), f.share ? el("p", { class: "of" }, `Of schedules drawn at random, ${f.share} do this.`) : null,
         el("button", { type: "button", onclick: () => this.load(f) }, "Show it"))));
@@ -61,7 +61,7 @@ class SweepPanel {
     this.start.textContent = "Stop";
     this.map.replaceChildren();
     try {
-      const grid = { ...this.experiment(), x: this.x.value.trim(), y: this.y.value.trim(), steps: Number(this.steps.value), runs: Number(this.runs.value) };
+      const grid = { ...this.experiment(), sweep: { x: this.x.value.trim(), y: this.y.value.trim(), steps: Number(this.steps.value), runs: Number(this.runs.value) } };
       const out = await this.engine.ask("sweep", grid, (r) => this.show(r));
       this.show(out);
       if (out.done < out.of) this.status.textContent = `Stopped after ${out.done} of ${out.of} points.`;

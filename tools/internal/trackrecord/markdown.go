@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 )
 
@@ -78,7 +79,7 @@ func (r *Record) tables(b *bytes.Buffer) {
 		line := []string{"**" + text(row.Name) + "**"}
 		for _, c := range row.Cells {
 			badge := c.State.Badge()
-			if c.State == report.CellNotApplicable {
+			if c.State == card.NotApplicable {
 				line = append(line, badge.Icon)
 				continue
 			}

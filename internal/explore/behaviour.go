@@ -161,10 +161,9 @@ func (s *observer) lock(now time.Duration) uint64 {
 			}
 		}
 		one := 0
-		switch {
-		case count > len(s.holder)/2:
+		if count > len(s.holder)/2 {
 			one = 2
-		case count > 0:
+		} else if count > 0 {
 			one = 1
 		}
 		if s.believing>>c&1 != 0 {

@@ -311,10 +311,10 @@ func (p *Part) Check() error {
 func (p *Part) damage() string {
 	runs := uint64(0)
 	for i, s := range p.Seeds {
-		switch {
-		case s.Count == 0 || s.Count-1 > math.MaxUint64-s.First || s.Count > math.MaxUint64-runs:
+		if s.Count == 0 || s.Count-1 > math.MaxUint64-s.First || s.Count > math.MaxUint64-runs {
 			return "a range of seeds has no end"
-		case i > 0 && (s.First <= p.Seeds[i-1].last() || s.First == p.Seeds[i-1].last()+1):
+		}
+		if i > 0 && (s.First <= p.Seeds[i-1].last() || s.First == p.Seeds[i-1].last()+1) {
 			return "its seeds are not in order"
 		}
 		runs += s.Count
@@ -336,10 +336,10 @@ func (p *Part) damage() string {
 	kept := make(map[string]int)
 	for _, f := range p.Found {
 		kept[f.Class]++
-		switch {
-		case len(f.Lineage) == 0 || len(f.Lineage) > mostGenerations || f.Lineage[len(f.Lineage)-1] != p.First+f.Run:
+		if len(f.Lineage) == 0 || len(f.Lineage) > mostGenerations || f.Lineage[len(f.Lineage)-1] != p.First+f.Run {
 			return "a schedule has another origin than its run"
-		case kept[f.Class] > keptPerClass || !slices.ContainsFunc(p.Classes, func(c Class) bool { return c.Name == f.Class }):
+		}
+		if kept[f.Class] > keptPerClass || !slices.ContainsFunc(p.Classes, func(c Class) bool { return c.Name == f.Class }) {
 			return "its violations are in no class, or too many"
 		}
 	}

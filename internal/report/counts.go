@@ -110,13 +110,13 @@ func (c Counts) Words() string {
 		n    int
 		word string
 	}{{c.Holds, "holds"}, {c.Violated, "violated"}, {c.Unknown, "unknown"}} {
-		switch {
-		case p.n == 0:
-		case c.Runs == 1 || p.n == c.Runs:
-			parts = append(parts, p.word)
-		default:
-			parts = append(parts, fmt.Sprintf("%s in %d of %d", p.word, p.n, c.Runs))
+		if p.n == 0 {
+			continue
 		}
+		if c.Runs > 1 && p.n < c.Runs {
+			p.word += fmt.Sprintf(" in %d of %d", p.n, c.Runs)
+		}
+		parts = append(parts, p.word)
 	}
 	if len(parts) == 0 {
 		if c.Runs > 0 {

@@ -115,10 +115,10 @@ type indexCell struct {
 
 // AsExpected is "yes" or "no"; empty: the row is neither.
 func (r indexRow) AsExpected() string {
-	switch {
-	case r.Loud:
+	if r.Loud {
 		return "no"
-	case r.worst == asExpected:
+	}
+	if r.worst == asExpected {
 		return "yes"
 	}
 	return ""

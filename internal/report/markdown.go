@@ -88,10 +88,10 @@ func markdownRows(g *repeated, row func(...string)) {
 
 // icon shows at a glance whether all runs came out as expected.
 func (row *repeatedRow) icon() string {
-	switch {
-	case len(row.off) > 0:
+	if len(row.off) > 0 {
 		return "❌ "
-	case row.Expected != 0:
+	}
+	if row.Expected != 0 {
 		return "✅ "
 	}
 	return ""

@@ -156,10 +156,10 @@ func (c *Counted) verdicts() []verdictCount {
 
 // beside says what was expected, and with which seeds it did not come.
 func (row *repeatedRow) beside() string {
-	switch {
-	case len(row.off) == 0 && row.Expected == 0:
+	if len(row.off) == 0 && row.Expected == 0 {
 		return ""
-	case len(row.off) == 0:
+	}
+	if len(row.off) == 0 {
 		return "as expected"
 	}
 	const most = 5

@@ -70,10 +70,9 @@ func (d *decoder) checkWatch(n *Nodes) {
 		}
 		return
 	}
-	switch {
-	case n.Count < n.Least() && d.Sound("nodes.count"):
+	if n.Count < n.Least() && d.Sound("nodes.count") {
 		d.ProblemAt("nodes.count", "a failover needs at least %d nodes, not %d", n.Least(), n.Count)
-	case n.MinReplicas >= n.Count && d.Sound("nodes.count"):
+	} else if n.MinReplicas >= n.Count && d.Sound("nodes.count") {
 		d.ProblemAt("nodes.min_replicas_to_write", "%d nodes have %s, fewer than %d", n.Count, words.Count(n.Count-1, "replica"), n.MinReplicas)
 	}
 	if n.Quorum > n.Sentinels && d.Sound("nodes.sentinels") {
@@ -129,8 +128,10 @@ func (d *decoder) checkStore(s *Setup) {
 // checkStore makes sure that the fault spares what the resource's place does not
 // allow to be struck.
 func (f *Fault) checkStore(d *decoder, s *Setup) {
+	if !d.Sound("resource.store") {
+		return
+	}
 	switch target := f.Params.Target(); {
-	case !d.Sound("resource.store"):
 	case s.Resource.Store == "postgres" && target == history.ResourceProcess:
 		d.ProblemAt(yamlform.Join(f.path, f.Kind), "PostgreSQL is many processes, and is not struck here; its links can be").Hint =
 			"hold: {client: c1, resource: true}"

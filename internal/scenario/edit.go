@@ -65,10 +65,10 @@ func edit(text []byte, variant string, c Change) ([]byte, error) {
 	}
 	d := &decoder{}
 	root, err := d.Document(text)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case root == nil:
+	}
+	if root == nil {
 		return nil, errors.New("the scenario is empty")
 	}
 	var value yaml.Node

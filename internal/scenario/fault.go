@@ -52,13 +52,13 @@ var goesWith = map[string][]string{
 func happening(p *nemesis.Passing) string {
 	what := ""
 	for _, given := range []struct{ key, value string }{{"point", p.Point}, {"sends", p.Sends}, {"answers", p.Answers}, {"tells", p.Tells}} {
-		switch {
-		case given.value == "":
-		case what != "":
-			return ""
-		default:
-			what = given.key
+		if given.value == "" {
+			continue
 		}
+		if what != "" {
+			return ""
+		}
+		what = given.key
 	}
 	return what
 }
@@ -111,10 +111,9 @@ func (f *Fault) DecodeYAML(d *yamlform.Decoder, n *yaml.Node, path string) {
 func (s *Setup) Cast() nemesis.Cast {
 	c := nemesis.Cast{Clients: ClientNames(s.Workload.Clients), Nodes: NodeNames(s.Nodes.Count)}
 	c.Endpoints = c.Nodes
-	switch {
-	case s.Nodes.Watched():
+	if s.Nodes.Watched() {
 		c.Replicas, c.Sentinels = c.Nodes, SentinelNames(s.Nodes.Sentinels)
-	case s.Nodes.Replicated():
+	} else if s.Nodes.Replicated() {
 		c.Endpoints, c.Replicas = []string{primaryName}, c.Nodes[min(len(c.Nodes), 1):] // the count may be wrong
 	}
 	return c
@@ -260,12 +259,13 @@ func (r *FaultRules) checkPassing(d *decoder, path string, p *nemesis.Passing) {
 		{key: "key", value: p.Key}, {key: "contains", value: p.Contains},
 		{"sentinel", p.Sentinel, "sentinel", cast.Sentinels}, {"about", p.About, "node or sentinel", slices.Concat(cast.Nodes, cast.Sentinels)},
 	} {
-		switch {
-		case given.value == "":
-		case !slices.Contains(goesWith[what], given.key):
+		if given.value == "" {
+			continue
+		}
+		if !slices.Contains(goesWith[what], given.key) {
 			d.ProblemAt(yamlform.Join(path, given.key), "%s does not go with %s", given.key, what).Hint =
 				"a client is at a point or sends to a node; a node answers to a client; a sentinel tells about a node or a sentinel"
-		case given.among != nil && !slices.Contains(given.among, given.value) && d.Sound(castFrom(given.noun)...):
+		} else if given.among != nil && !slices.Contains(given.among, given.value) && d.Sound(castFrom(given.noun)...) {
 			d.ProblemAt(yamlform.Join(path, given.key), "no %s %q", given.noun, yamlform.Clip(given.value)).Suggest(given.value, given.among)
 		}
 	}

@@ -55,12 +55,17 @@ func (d *decoder) checkWorkload(s *Setup) {
 // checkFence refuses fences that would turn every access away, or never be asked.
 func (d *decoder) checkFence(s *Setup) {
 	p, check := &s.Workload, s.Fencing.Check
-	switch {
-	case !d.Sound("lock.algorithm", "workload.kind", "workload.conditional", "fencing"):
-	case check == resource.NoFence && s.Fencing.Tokens == lock.NoTokens:
-	case p.Workload().Pair:
+	if !d.Sound("lock.algorithm", "workload.kind", "workload.conditional", "fencing") {
+		return
+	}
+	if p.Workload().Pair && (check != resource.NoFence || s.Fencing.Tokens != lock.NoTokens) {
 		d.ProblemAt("fencing", "%s do not go through the fence", p.Kind)
-	case check == resource.NoFence:
+		return
+	}
+	if check == resource.NoFence {
+		return
+	}
+	switch {
 	case check == resource.LockOwner && (s.Lock.Algorithm == "none" || s.Lock.Algorithm == "linearizable"):
 		d.ProblemAt("fencing.check", "%s keeps no key on the node: everything would be refused", s.Lock.Algorithm)
 	case check != resource.LockOwner && s.Fencing.Tokens == lock.NoTokens:

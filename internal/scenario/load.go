@@ -170,9 +170,9 @@ func (d *decoder) setup(n *yaml.Node, s *Setup) {
 // derive fills what by default follows from other settings.
 func (s *Setup) derive() {
 	if s.Fencing.Check == "" {
-		s.Fencing.Check = resource.NoFence
 		switch s.Fencing.Tokens {
 		case lock.NoTokens:
+			s.Fencing.Check = resource.NoFence
 		case lock.RandomValue:
 			s.Fencing.Check = resource.CompareAndSet
 		default:
@@ -190,23 +190,28 @@ func (s *Setup) derive() {
 // perVariant decodes a block that is about the variants: with variants it has one of its
 // own for each of them.
 func (d *decoder) perVariant(key string, n *yaml.Node, variants bool, s *Scenario, block func(*Variant, *yaml.Node, string)) {
-	switch {
-	case n == nil:
-	case n.Kind != yaml.MappingNode:
-		d.Problem(n, key, "want a mapping, got %s", yamlform.Describe(n))
-	case d.Lost("variants"):
-	case !variants:
-		block(&s.Variants[0], n, key)
-	default:
-		names := namesOf(s.Variants, func(v Variant) string { return v.Name })
-		d.Mapping(n, key, names, func(name string, value *yaml.Node, path string) bool {
-			at := slices.Index(names, name)
-			if at >= 0 {
-				block(&s.Variants[at], d.Resolve(value), path)
-			}
-			return at >= 0
-		})
+	if n == nil {
+		return
 	}
+	if n.Kind != yaml.MappingNode {
+		d.Problem(n, key, "want a mapping, got %s", yamlform.Describe(n))
+		return
+	}
+	if d.Lost("variants") {
+		return
+	}
+	if !variants {
+		block(&s.Variants[0], n, key)
+		return
+	}
+	names := namesOf(s.Variants, func(v Variant) string { return v.Name })
+	d.Mapping(n, key, names, func(name string, value *yaml.Node, path string) bool {
+		at := slices.Index(names, name)
+		if at >= 0 {
+			block(&s.Variants[at], d.Resolve(value), path)
+		}
+		return at >= 0
+	})
 }
 
 // expected decodes one block of verdicts.

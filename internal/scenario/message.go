@@ -55,13 +55,16 @@ func (r *FaultRules) checkMessage(d *decoder, path, what string, p *nemesis.Pass
 // asksNoNode says why no client of the setup sends a node anything but messages to the resource; empty: one may.
 func (s *Setup) asksNoNode() string {
 	a, _ := lock.Lookup(s.Lock.Algorithm)
-	switch {
-	case s.Workload.Workload().Pair:
+	if s.Workload.Workload().Pair {
 		return "because the workload " + string(s.Workload.Kind) + " takes no lock"
-	case s.Lock.Program != nil:
-	case a.Keyless:
+	}
+	if s.Lock.Program != nil {
+		return ""
+	}
+	if a.Keyless {
 		return "because the lock " + a.Name + " has no key"
-	case a.Consensus && s.Fencing.Tokens != lock.SingleCounter:
+	}
+	if a.Consensus && s.Fencing.Tokens != lock.SingleCounter {
 		return "because the lock " + a.Name + " is kept in another store"
 	}
 	return ""

@@ -112,12 +112,11 @@ func Results(a, b []*report.Result) Comparison {
 	maps.Copy(keys, after)
 	for _, k := range slices.SortedFunc(maps.Keys(keys), compareKeys) {
 		x, y := before[k], after[k]
-		switch {
-		case k.Property == "":
+		if k.Property == "" {
 			if t, ok := timingOf(k, x, y); ok && !c.elsewhere(k.Scenario) {
 				c.Timings = append(c.Timings, t)
 			}
-		case x != nil && y != nil:
+		} else if x != nil && y != nil {
 			c.Compared++
 		}
 		change, ok := changeOf(k, x, y)

@@ -138,12 +138,12 @@ func (e *easel) marks(l *lane, c *ClientLane) {
 	for _, m := range c.Marks {
 		s := at("line", "mark "+markClass(&m), m.From, 15, 5)
 		s.Title, s.Event = markTitle(c.Name, &m), m.Event
-		switch {
-		case m.F == history.Point:
+		if m.F == history.Point {
 			s.Kind, s.Class = "caret", "point"
 			l.Shapes = append(l.Shapes, s)
 			continue
-		case m.Type == history.OK && (m.F == history.Acquire || m.F == history.Release):
+		}
+		if m.Type == history.OK && (m.F == history.Acquire || m.F == history.Release) {
 			continue
 		}
 		s.beside("mark-words", rankMark, []int{wordsRow}, m.Text).Join = true
@@ -193,10 +193,9 @@ func (e *easel) resource() {
 		s.Step, s.Event = true, f.Event
 		s.Title = effectTitle(&f, late)
 		name := s.beside("effect-words "+class, rankMark, []int{46}, EffectWords(&f))
-		switch {
-		case late || !f.Accepted:
+		if late || !f.Accepted {
 			name.Rank = rankBroken
-		case f.Op == history.Read:
+		} else if f.Op == history.Read {
 			name.Rank = rankRead
 		}
 		name.Join = true

@@ -78,10 +78,10 @@ func (l *lane) Short() string { return plain.Clip(l.Name, 8) }
 
 // NameRow is the baseline of the name. A long one stands above the names of a client's rows.
 func (l *lane) NameRow() int {
-	switch {
-	case l.Kind == "client" && len(l.Name) <= 5:
+	if l.Kind == "client" && len(l.Name) <= 5 {
 		return beliefRow + 1
-	case l.Kind == "resource":
+	}
+	if l.Kind == "resource" {
 		return 27
 	}
 	return 14
@@ -156,10 +156,10 @@ func (s shape) Tip() string {
 func (s shape) Wide() bool { return s.Kind == "bar" || s.Kind == "hatch" || s.Kind == "thread" }
 
 func (s *shape) layer() int {
-	switch {
-	case s.Class == "band" || s.Class == "strike":
+	if s.Class == "band" || s.Class == "strike" {
 		return 0
-	case s.Wide():
+	}
+	if s.Wide() {
 		return 1
 	}
 	return 2
@@ -391,10 +391,9 @@ func (e *easel) bands(l *lane, rows ...int) {
 // bandText says a fault in a few words: "pause, 2 s", "clock-jump, ahead by 20 s".
 func BandWords(b *Band, timed bool) string {
 	text := b.Fault
-	switch {
-	case b.Open:
+	if b.Open {
 		text += ", to the end"
-	case timed:
+	} else if timed {
 		text += ", " + words.Duration(b.Length())
 	}
 	if b.Detail != "" && len(b.Detail) <= 60 {

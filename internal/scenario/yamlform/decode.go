@@ -177,10 +177,9 @@ func (d *Decoder) Structure(n *yaml.Node, v reflect.Value, path string) {
 	for _, key := range KeysOf(fields) {
 		other := rivalOf(fields, key)
 		at, there := d.at[Join(path, key)]
-		switch tag := fields[key].Tag; {
-		case tag.Get("required") == "true" && !seen[key] && !seen[other]:
+		if tag := fields[key].Tag; tag.Get("required") == "true" && !seen[key] && !seen[other] {
 			d.Missing(n, path, key)
-		case tag.Get("instead") != "" && there && seen[key] && seen[other]:
+		} else if tag.Get("instead") != "" && there && seen[key] && seen[other] {
 			d.complainAt(at, Join(path, key), "stands in the place of %s: give one of the two", other)
 		}
 	}
@@ -335,12 +334,12 @@ func (d *Decoder) scalar(n *yaml.Node, v reflect.Value, tag reflect.StructTag, p
 
 func (d *Decoder) duration(n *yaml.Node, v reflect.Value, tag reflect.StructTag, path string) {
 	t, err := time.ParseDuration(n.Value)
-	switch {
-	case err != nil && isNumber(n.Value):
+	if err != nil && isNumber(n.Value) {
 		d.Problem(n, path, "want a duration with its unit, got %q", Clip(n.Value)).Hint =
 			fmt.Sprintf("write %ss, %sms or %sus", n.Value, n.Value, n.Value)
 		return
-	case err != nil:
+	}
+	if err != nil {
 		d.Problem(n, path, "want a duration such as 50ms, 1.5s or 2m, got %q", Clip(n.Value))
 		return
 	}

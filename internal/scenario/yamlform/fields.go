@@ -88,8 +88,8 @@ func ruleOfField(t reflect.Type, tag reflect.StructTag) *rule {
 		case reflect.Int, reflect.Int64, reflect.Float64:
 			return ruleOf(t, tag)
 		default:
+			return nil
 		}
-		break
 	}
 	return nil
 }

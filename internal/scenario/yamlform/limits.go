@@ -59,10 +59,10 @@ func newRule(t reflect.Type, tag reflect.StructTag) *rule {
 // breach says how a value breaks the limits that its tag sets; empty: it keeps
 // them. got is the value as it was written; empty: nobody wrote it.
 func breach(v reflect.Value, tag reflect.StructTag, got string) string {
-	switch {
-	case v.Kind() == reflect.String:
+	if v.Kind() == reflect.String {
 		return textBreach(v.String(), tag)
-	case v.CanInt() || v.CanFloat():
+	}
+	if v.CanInt() || v.CanFloat() {
 		return ruleOf(v.Type(), tag).breach(v, got)
 	}
 	return ""
@@ -83,10 +83,10 @@ func (r *rule) breach(v reflect.Value, got string) string {
 	if (low || high) && got == "" {
 		got = fmt.Sprint(v.Interface())
 	}
-	switch {
-	case low:
+	if low {
 		return fmt.Sprintf("want at least %s, got %s", r.least, got)
-	case high:
+	}
+	if high {
 		return fmt.Sprintf("want at most %s, got %s", r.most, got)
 	}
 	return ""

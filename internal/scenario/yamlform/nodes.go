@@ -246,8 +246,7 @@ func put(n *yaml.Node, path []any, value *yaml.Node) error {
 			old := n.Content[2*i+1]
 			value.LineComment, value.HeadComment, value.FootComment = old.LineComment, old.HeadComment, old.FootComment
 			n.Content[2*i+1] = value
-		case gone:
-		default:
+		case !gone:
 			if len(path) > 1 {
 				value = around(path[1:], value)
 			}

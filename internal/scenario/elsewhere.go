@@ -39,6 +39,11 @@ func (d *decoder) checkElsewhere(n *Nodes) {
 		d.ProblemAt("nodes.username", "a user needs a password").Hint =
 			"nodes: {password: true, ...}; the flag --password-env names the environment variable that holds it"
 	}
+	d.checkAddresses(n)
+	d.checkHooks(n)
+}
+
+func (d *decoder) checkAddresses(n *Nodes) {
 	for i, address := range n.Addresses {
 		path := "nodes.addresses[" + strconv.Itoa(i) + "]"
 		_, port, err := net.SplitHostPort(address)
@@ -53,6 +58,9 @@ func (d *decoder) checkElsewhere(n *Nodes) {
 		d.ProblemAt("nodes.addresses", "nodes.addresses has %d, nodes.count is %d", got, n.Count).Hint = "nodes: {count: " +
 			strconv.Itoa(got) + ", ...}"
 	}
+}
+
+func (d *decoder) checkHooks(n *Nodes) {
 	for _, node := range slices.Sorted(maps.Keys(n.Hooks)) {
 		if names := NodeNames(n.Count); !slices.Contains(names, node) && d.Sound("nodes.count") {
 			d.ProblemAt("nodes.hooks."+node, "no node %q", yamlform.Clip(node)).Suggest(node, names)

@@ -126,7 +126,7 @@ func (d *decoder) checkFaults(s *Setup, from int) {
 	if !d.Sound(pointsFrom...) {
 		r.points = anyPoints()
 	}
-	d.holdFaults(r, from)
+	d.applyFaultRules(r, from)
 }
 
 // FaultRules are the rules for the faults of a setup, made ready to be asked often, as whoever draws faults does. They know
@@ -140,7 +140,7 @@ type FaultRules struct {
 // FaultRules makes the rules for the setup's faults ready.
 func (s *Setup) FaultRules() *FaultRules { return &FaultRules{s, s.Cast(), s.Points()} }
 
-func (d *decoder) holdFaults(r *FaultRules, from int) {
+func (d *decoder) applyFaultRules(r *FaultRules, from int) {
 	s := r.setup
 	for i := from; i < len(s.Faults.List); i++ {
 		f := &s.Faults.List[i]
@@ -171,7 +171,7 @@ func (r *FaultRules) Check(from int) error {
 		d.Limits(reflect.ValueOf(&f.Trigger).Elem(), "")
 		d.Limits(reflect.ValueOf(f.Params).Elem(), f.Kind)
 	}
-	d.holdFaults(r, from)
+	d.applyFaultRules(r, from)
 	if problems := d.Problems(); len(problems) > 0 {
 		return problems
 	}

@@ -59,7 +59,7 @@ func (e *easel) hold(l *lane, h *Hold) {
 		b.Title += " (no end was seen)"
 	}
 	name := b.inside("belief-words", rankBelief, []int{beliefRow}, texts...)
-	name.A, name.B = int64(sure(h).From), int64(sure(h).To)
+	name.A, name.B = int64(longestBacked(h).From), int64(longestBacked(h).To)
 	edge := at("line", "granted", h.From, beliefTop-3, beliefH+6)
 	edge.Step, edge.Event = true, h.Granted
 	edge.Title = l.Name + " got the lock"
@@ -104,8 +104,8 @@ func (e *easel) proof() string {
 	return "majority of keys"
 }
 
-// sure is the longest part of a hold that had keys behind it; the label goes there.
-func sure(h *Hold) Span {
+// longestBacked is the longest part of a hold that had keys behind it; the label goes there.
+func longestBacked(h *Hold) Span {
 	best, from := Span{From: h.From, To: h.From}, h.From
 	for _, g := range append(slices.Clone(h.Gaps), Span{From: h.To, To: h.To}) {
 		if g.From-from > best.Length() {

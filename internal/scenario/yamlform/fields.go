@@ -122,14 +122,20 @@ func SetDefaults(v reflect.Value) {
 	for i := range v.NumField() {
 		f, tag := v.Field(i), v.Type().Field(i).Tag
 		text, ok := tag.Lookup("default")
-		switch {
-		case ok && reads(f):
+		if ok && reads(f) {
 			if err := f.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
 				panic("yamlform: bad default in a tag: " + err.Error())
 			}
-		case f.Kind() == reflect.Struct:
+			continue
+		}
+		if f.Kind() == reflect.Struct {
 			SetDefaults(f)
-		case !ok, tag.Get("mistake") != "":
+			continue
+		}
+		if !ok || tag.Get("mistake") != "" {
+			continue
+		}
+		switch {
 		case f.Type() == durationType:
 			f.SetInt(int64(mustDuration(text)))
 		case f.Kind() == reflect.String:

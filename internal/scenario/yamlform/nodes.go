@@ -227,47 +227,54 @@ func put(n *yaml.Node, path []any, value *yaml.Node) error {
 		*n = own
 		n.Content = slices.Clone(n.Content)
 	}
-	gone := value.ShortTag() == "!!null"
 	switch step := path[0].(type) {
 	case string:
-		if n.ShortTag() == "!!null" {
-			n.Kind, n.Tag, n.Value, n.Style = yaml.MappingNode, "!!map", "", yaml.FlowStyle
-		}
-		if n.Kind != yaml.MappingNode {
-			return fmt.Errorf("there is %s in the place of a mapping with %q", Describe(n), step)
-		}
-		i := indexOf(n, step)
-		switch {
-		case i >= 0 && len(path) > 1:
-			return put(n.Content[2*i+1], path[1:], value)
-		case i >= 0 && gone:
-			n.Content = slices.Delete(n.Content, 2*i, 2*i+2)
-		case i >= 0:
-			old := n.Content[2*i+1]
-			value.LineComment, value.HeadComment, value.FootComment = old.LineComment, old.HeadComment, old.FootComment
-			n.Content[2*i+1] = value
-		case !gone:
-			if len(path) > 1 {
-				value = around(path[1:], value)
-			}
-			n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: step}, value)
-		}
+		return putUnder(n, step, path[1:], value)
 	case float64:
-		i := int(step)
-		switch {
-		case n.Kind != yaml.SequenceNode || i < 0 || i > len(n.Content):
-			return fmt.Errorf("there is no entry %d", i+1)
-		case i < len(n.Content) && len(path) > 1:
-			return put(n.Content[i], path[1:], value)
-		case i < len(n.Content) && gone:
-			n.Content = slices.Delete(n.Content, i, i+1)
-		case i < len(n.Content):
-			n.Content[i] = value
-		case !gone:
-			n.Content = append(n.Content, around(path[1:], value))
-		}
+		return putInList(n, int(step), path[1:], value)
 	default:
 		return fmt.Errorf("%v is no key and no place", step)
+	}
+}
+
+// putUnder sets what is at a path below a key of a mapping.
+func putUnder(n *yaml.Node, key string, rest []any, value *yaml.Node) error {
+	if n.ShortTag() == "!!null" {
+		n.Kind, n.Tag, n.Value, n.Style = yaml.MappingNode, "!!map", "", yaml.FlowStyle
+	}
+	if n.Kind != yaml.MappingNode {
+		return fmt.Errorf("there is %s in the place of a mapping with %q", Describe(n), key)
+	}
+	i, gone := indexOf(n, key), value.ShortTag() == "!!null"
+	switch {
+	case i >= 0 && len(rest) > 0:
+		return put(n.Content[2*i+1], rest, value)
+	case i >= 0 && gone:
+		n.Content = slices.Delete(n.Content, 2*i, 2*i+2)
+	case i >= 0:
+		old := n.Content[2*i+1]
+		value.LineComment, value.HeadComment, value.FootComment = old.LineComment, old.HeadComment, old.FootComment
+		n.Content[2*i+1] = value
+	case !gone:
+		n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, around(rest, value))
+	}
+	return nil
+}
+
+// putInList sets what is at a path below an entry of a list, or behind its last.
+func putInList(n *yaml.Node, i int, rest []any, value *yaml.Node) error {
+	gone := value.ShortTag() == "!!null"
+	switch {
+	case n.Kind != yaml.SequenceNode || i < 0 || i > len(n.Content):
+		return fmt.Errorf("there is no entry %d", i+1)
+	case i < len(n.Content) && len(rest) > 0:
+		return put(n.Content[i], rest, value)
+	case i < len(n.Content) && gone:
+		n.Content = slices.Delete(n.Content, i, i+1)
+	case i < len(n.Content):
+		n.Content[i] = value
+	case !gone:
+		n.Content = append(n.Content, around(rest, value))
 	}
 	return nil
 }

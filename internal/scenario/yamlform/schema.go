@@ -73,14 +73,15 @@ func (g Schemas) Struct(s *jsonschema.Schema, t reflect.Type) {
 		f := fields[key]
 		s.Properties.Set(key, g.Of(f.Value.Type(), f.Tag))
 		rival := rivalOf(fields, key)
-		switch {
-		case f.Tag.Get("required") != "true":
-		case rival != "":
+		if f.Tag.Get("required") != "true" {
+			continue
+		}
+		if rival != "" {
 			s.Not = &jsonschema.Schema{Required: []string{key, rival}}
-			if !g.Overlay {
-				s.AnyOf = []*jsonschema.Schema{{Required: []string{key}}, {Required: []string{rival}}}
-			}
-		case !g.Overlay:
+		}
+		if rival != "" && !g.Overlay {
+			s.AnyOf = []*jsonschema.Schema{{Required: []string{key}}, {Required: []string{rival}}}
+		} else if !g.Overlay {
 			s.Required = append(s.Required, key)
 		}
 	}

@@ -26,8 +26,8 @@ type conn struct {
 	node int
 	// number is its place among those to the node.
 	number uint64
-	// line is the world's.
-	line *virtual.Line
+	// guestConn is the world's connection.
+	guestConn *virtual.GuestConn
 	// opened is closed when it is open, or was refused.
 	opened chan struct{}
 	// readable tells a reader to look again, reading that there is one.
@@ -61,7 +61,7 @@ func (l *guest) dial(ctx context.Context, network string, node int) (net.Conn, e
 	l.dialled[node]++
 	c.number = l.dialled[node]
 	l.g.mu.Unlock()
-	c.want(func() { c.line = l.m.Dial(node, c) })
+	c.want(func() { c.guestConn = l.m.Dial(node, c) })
 	select {
 	case <-c.opened:
 	case <-ctx.Done():
@@ -200,7 +200,7 @@ func (c *conn) Write(b []byte) (int, error) {
 		return 0, c.failure("write", err)
 	}
 	if len(commands) > 0 {
-		c.want(func() { c.line.Send(commands, len(b)) })
+		c.want(func() { c.guestConn.Send(commands, len(b)) })
 	}
 	return len(b), nil
 }
@@ -233,8 +233,8 @@ func (c *conn) Close() error {
 	c.mu.Unlock()
 	c.wake()
 	c.want(func() {
-		if c.line != nil {
-			c.line.Close()
+		if c.guestConn != nil {
+			c.guestConn.Close()
 		}
 	})
 	return nil

@@ -2,9 +2,9 @@ package checker
 
 import (
 	"iter"
-	"slices"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
@@ -25,37 +25,31 @@ type Belief struct {
 // Promise is an end of validity, and when the client was told of it.
 type Promise struct{ Made, Until time.Duration }
 
-var ends = [...]string{endless: "holds on", released: "asks to release", killed: "is killed", superseded: "asks for the lock anew"}
+var ends = [...]string{facts.Endless: "holds on", facts.Released: "asks to release", facts.Killed: "is killed",
+	facts.Superseded: "asks for the lock anew"}
 
 // Beliefs are those of a history's clients, as the verdicts count them, in the order
 // of their grants. The operations are the history's.
 func Beliefs(h *history.History, ops []history.Op) iter.Seq[Belief] {
-	v := newGrants(h, ops)
-	if slices.ContainsFunc(v.grants, func(g grant) bool { return g.loss >= 0 }) {
-		v.collectSections() // what a loss ends depends on effects
-		v.collectEffects()
-	}
-	v.collectKept()
-	v.readPromises()
-	v.cutLosses()
+	all := facts.OfGrants(h, ops)
 	return func(yield func(Belief) bool) {
-		for i := range v.grants {
+		for i := range all.Grants {
 			// What a re-entry re-entered lasts at least as long.
-			if g := &v.grants[i]; g.outer < 0 && !yield(v.belief(g)) {
+			if g := &all.Grants[i]; g.Outer < 0 && !yield(belief(all, g)) {
 				return
 			}
 		}
 	}
 }
 
-func (v *view) belief(g *grant) Belief {
-	b := Belief{Client: g.client, Lock: g.lock, Owner: g.owner, Token: g.token, Granted: g.ret, Ended: g.ends, End: ends[g.how],
-		During: Interval{From: v.at(g.ret), To: min(v.at(g.ends), v.end)}}
-	if g.until.given {
-		b.Promises = append(b.Promises, Promise{b.During.From, g.until.end})
+func belief(f *facts.Facts, g *facts.Grant) Belief {
+	b := Belief{Client: g.Client, Lock: g.Lock, Owner: g.Owner, Token: g.Token, Granted: g.Return, Ended: g.End, End: ends[g.Ending],
+		During: Interval{From: f.At(g.Return), To: min(f.At(g.End), f.End)}}
+	if g.Until.Given {
+		b.Promises = append(b.Promises, Promise{b.During.From, g.Until.End})
 	}
-	for _, x := range g.extends {
-		b.Promises = append(b.Promises, Promise{v.at(x.ret), x.until})
+	for _, x := range g.Renewals {
+		b.Promises = append(b.Promises, Promise{f.At(x.Return), x.Until})
 	}
 	return b
 }

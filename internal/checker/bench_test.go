@@ -65,7 +65,7 @@ func BenchmarkPromises(b *testing.B) {
 				h := &longProgram(grants, kind, lost).h
 				b.Run(fmt.Sprintf("%s/lost=%v/grants=%d", kind, lost, grants), func(b *testing.B) {
 					for b.Loop() {
-						newView(h)
+						newJudge(h)
 					}
 				})
 			}

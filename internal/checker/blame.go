@@ -1,6 +1,9 @@
 package checker
 
-import "github.com/redlock-sim/redlock-sim/internal/history"
+import (
+	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
 
 // Blame is what a violation is put down to: what must not have failed for it.
 type Blame string
@@ -53,29 +56,29 @@ func Blamed(h *history.History, p Property, c *Counterexample) Blame {
 	if b != BlamesLock || p != ExclusiveLease {
 		return b
 	}
-	v := newView(h)
-	var two []*grant
+	j := newJudge(h)
+	var two []*facts.Grant
 	for i := range c.Operations {
-		two = append(two, v.grantsOf(&c.Operations[i])...)
+		two = append(two, j.grantsShown(&c.Operations[i])...)
 	}
 	if len(two) != 2 {
 		return b
 	}
 	first, second := two[0], two[1]
-	if first.ret > second.ret {
+	if first.Return > second.Return {
 		first, second = second, first
 	}
 	free, found := 0, BlamesNothing
-	for _, n := range v.fates(first, second) {
-		switch why, _ := v.whyLost(&n, first, second); {
-		case why == majoritiesMet: // the first never had it
+	for _, n := range j.keyFates(first, second) {
+		why, _ := j.whyKeyFailed(&n, first, second)
+		if why == majoritiesMet { // the first never had it
 			free++
-		case why.blames() != BlamesLock && why.blames() != BlamesNothing:
+		} else if why.blames() != BlamesLock && why.blames() != BlamesNothing {
 			free++
 			found = why.blames()
 		}
 	}
-	if free >= v.quorum() && found != BlamesNothing {
+	if free >= j.Quorum() && found != BlamesNothing {
 		return found
 	}
 	return b

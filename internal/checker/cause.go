@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 )
@@ -54,30 +55,30 @@ const (
 )
 
 // whyLate finds why an effect came after the end of its client's promise.
-func (v *view) whyLate(x *effect, g *grant) culprit {
-	c := culprit{cause: actsInTime, events: []int{x.event}}
-	if admitted, found := v.whyAdmitted(x); found {
+func (j *judge) whyLate(x *facts.Effect, g *facts.Grant) reason {
+	c := reason{cause: actsInTime, events: []int{x.Event}}
+	if admitted, found := j.whyAdmitted(x); found {
 		c.cause = admitted
 		return c
 	}
-	held := v.heldUp(g, x.from)
-	if x.write >= 0 && v.sentInTime(x.write, g, x.event) {
-		c.cause, held = arrivesInTime, v.wayToResource(x)
+	held := j.faultsThatHeldUp(g, x.From)
+	if x.Write >= 0 && j.sentInTime(x.Write, g, x.Event) {
+		c.cause, held = arrivesInTime, j.faultsOnWayToResource(x)
 	}
 	c.events = append(c.events, held...)
 	return c
 }
 
-// wayToResource are the faults that held up a write on its way, or the resource.
-func (v *view) wayToResource(x *effect) (begins []int) {
-	for i := range v.faults {
-		f := &v.faults[i]
+// faultsOnWayToResource are the faults that held up a write on its way, or the resource.
+func (j *judge) faultsOnWayToResource(x *facts.Effect) (begins []int) {
+	for i := range j.Faults {
+		f := &j.Faults[i]
 		strikes := func(s history.Strike) bool {
-			way := func(l history.Link) bool { return l.From == x.client() && l.To == history.ResourceProcess }
+			way := func(l history.Link) bool { return l.From == x.Client() && l.To == history.ResourceProcess }
 			return s.Resource || slices.ContainsFunc(s.Links, way)
 		}
-		if f.begin < x.event && (f.end < 0 || f.end > v.ops[x.write].Call) && slices.ContainsFunc(f.strikes, strikes) {
-			begins = append(begins, f.begin)
+		if f.Begin < x.Event && (f.End < 0 || f.End > j.Ops[x.Write].Call) && slices.ContainsFunc(f.Strikes, strikes) {
+			begins = append(begins, f.Begin)
 		}
 	}
 	return begins
@@ -85,14 +86,14 @@ func (v *view) wayToResource(x *effect) (begins []int) {
 
 // sentInTime reports that a client asked for a write before its promise was over and
 // was not stopped between that and an event: it acted in time, and the write came late.
-func (v *view) sentInTime(write int, g *grant, event int) bool {
-	call := v.ops[write].Call
-	if g.lastPromise().over(v.at(call)) {
+func (j *judge) sentInTime(write int, g *facts.Grant, event int) bool {
+	call := j.Ops[write].Call
+	if g.LastPromise().EndedBefore(j.At(call)) {
 		return false
 	}
-	for i := range v.faults {
-		f := &v.faults[i]
-		if f.begin < event && (f.end < 0 || f.end > call) && f.strikesClient(history.Stops, g.client) {
+	for i := range j.Faults {
+		f := &j.Faults[i]
+		if f.Begin < event && (f.End < 0 || f.End > call) && f.StrikesClient(history.Stops, g.Client) {
 			return false
 		}
 	}
@@ -101,19 +102,19 @@ func (v *view) sentInTime(write int, g *grant, event int) bool {
 
 // whyAdmitted says what a fence took for granted that let an old token pass; not found
 // where the effect came without a token, or no other client had come with a newer one.
-func (v *view) whyAdmitted(x *effect) (c cause, found bool) {
-	if !v.h.Header.ChecksOrder {
+func (j *judge) whyAdmitted(x *facts.Effect) (c cause, found bool) {
+	if !j.History.Header.ChecksOrder {
 		return "", false
 	}
-	for i := range v.effects {
-		y := &v.effects[i]
-		if y.event >= x.event {
+	for i := range j.Effects {
+		y := &j.Effects[i]
+		if y.Event >= x.Event {
 			break
 		}
-		if !x.token().IsSet() || !y.token().IsSet() || !y.accepted || y.client() == x.client() {
+		if !x.Token().IsSet() || !y.Token().IsSet() || !y.Accepted || y.Client() == x.Client() {
 			continue
 		}
-		switch cmp.Compare(y.token().V(), x.token().V()) {
+		switch cmp.Compare(y.Token().V(), x.Token().V()) {
 		case 1:
 			return fenceOrders, true
 		case 0:
@@ -125,94 +126,94 @@ func (v *view) whyAdmitted(x *effect) (c cause, found bool) {
 
 // whyBroken finds why sections of the resource have no explanation: two of their
 // clients held the lock at once, or one of them wrote late.
-func (v *view) whyBroken(sections []*section, impossible *section) culprit {
+func (j *judge) whyBroken(sections []*facts.Section, impossible *facts.Section) reason {
 	for _, x := range sections {
-		if w := v.decisiveWrite(x); w >= 0 {
-			if e := v.acceptedEffect(w); e != nil {
-				if c, found := v.whyAdmitted(e); found {
-					return culprit{cause: c, events: []int{v.closes(x)}}
+		if w := j.DecisiveWrite(x); w >= 0 {
+			if e := j.AcceptedEffect(w); e != nil {
+				if c, found := j.whyAdmitted(e); found {
+					return reason{cause: c, events: []int{j.SectionEnd(x)}}
 				}
 			}
 		}
 	}
-	leases := v.leases()
+	leases := j.Leases()
 	for i, x := range sections {
 		for _, y := range sections[i+1:] {
-			a, b := v.clashOf(leases, v.grantBefore(x.client, v.opens(x)), v.grantBefore(y.client, v.opens(y)))
+			a, b := j.clashingGrants(leases, j.GrantBefore(x.Client, j.SectionBegin(x)), j.GrantBefore(y.Client, j.SectionBegin(y)))
 			// One that wrote too late would have done so without the other, too.
-			if a != nil && !v.late(x) && !v.late(y) {
-				c := v.whyGranted(a, b, b.ret)
+			if a != nil && !j.sectionIsLate(x) && !j.sectionIsLate(y) {
+				c := j.whyGranted(a, b, b.Return)
 				if c.cause == renewedInTime { // without the renewals it would have been too late
-					c.events = append(c.events, v.closes(x), v.closes(y))
+					c.events = append(c.events, j.SectionEnd(x), j.SectionEnd(y))
 				}
 				return c
 			}
 		}
 	}
 	for _, x := range sections {
-		g := v.grantBefore(x.client, v.opens(x))
+		g := j.GrantBefore(x.Client, j.SectionBegin(x))
 		if g == nil {
 			continue
 		}
-		c := culprit{cause: actsInTime, events: []int{v.closes(x)}}
-		if v.revived(g) {
+		c := reason{cause: actsInTime, events: []int{j.SectionEnd(x)}}
+		if j.renewedAfterEnd(g) {
 			c.cause, c.first = staysLost, g
 			return c
 		}
-		if !v.late(x) {
+		if !j.sectionIsLate(x) {
 			continue
 		}
-		if w := v.decisiveWrite(x); w >= 0 && v.sentInTime(w, g, v.closes(x)) {
+		if w := j.DecisiveWrite(x); w >= 0 && j.sentInTime(w, g, j.SectionEnd(x)) {
 			c.cause = arrivesInTime
 		}
 		return c
 	}
-	c := culprit{cause: holderWrites, events: []int{v.closes(impossible)}}
-	if v.data(sections[0].key) == workload.JobsData {
+	c := reason{cause: holderWrites, events: []int{j.SectionEnd(impossible)}}
+	if j.CellData(sections[0].Key) == workload.JobsData {
 		c.cause = doneOnce
 	}
 	return c
 }
 
-// late reports that a section was over when the promise of its client's grant was.
-func (v *view) late(x *section) bool {
-	g := v.grantBefore(x.client, v.opens(x))
-	return g != nil && g.lastPromise().over(v.at(v.closes(x)))
+// sectionIsLate reports that a section was over when the promise of its client's grant was.
+func (j *judge) sectionIsLate(x *facts.Section) bool {
+	g := j.GrantBefore(x.Client, j.SectionBegin(x))
+	return g != nil && g.LastPromise().EndedBefore(j.At(j.SectionEnd(x)))
 }
 
-// revived reports that a grant was renewed after its promise was over.
-func (v *view) revived(g *grant) bool {
-	until := g.until
-	for _, x := range g.extends {
-		if until.over(v.at(x.ret)) {
+// renewedAfterEnd reports that a grant was renewed after its promise was over.
+func (j *judge) renewedAfterEnd(g *facts.Grant) bool {
+	until := g.Until
+	for _, x := range g.Renewals {
+		if until.EndedBefore(j.At(x.Return)) {
 			return true
 		}
-		until.end = max(until.end, x.until)
+		until.End = max(until.End, x.Until)
 	}
 	return false
 }
 
 // whyUnordered finds why a later grant has no larger token.
-func (v *view) whyUnordered(first, second *grant) culprit {
-	c := culprit{cause: oneCount, events: []int{second.ret}}
+func (j *judge) whyUnordered(first, second *facts.Grant) reason {
+	c := reason{cause: oneCount, events: []int{second.Return}}
 	struck := func(does ...history.Does) (begins []int) {
-		for _, n := range v.h.Header.Nodes {
-			begins = append(begins, v.struckBy(n, first.call, second.ret, does...)...)
+		for _, n := range j.History.Header.Nodes {
+			begins = append(begins, j.FaultsOn(n, first.Call, second.Return, does...)...)
 		}
 		return begins
 	}
-	promoted := slices.IndexFunc(v.h.Header.Nodes, func(n string) bool { return v.promotedBetween(n, first.call, second.ret) })
+	promoted := slices.IndexFunc(j.History.Header.Nodes, func(n string) bool { return j.PromotedBetween(n, first.Call, second.Return) })
 	lost := struck(history.Kills, history.Forgets)
 	switch {
 	case promoted >= 0:
-		c.cause, c.events = replicatedCount, v.promotion(v.h.Header.Nodes[promoted], second.ret)
+		c.cause, c.events = replicatedCount, j.faultsThatPromoted(j.History.Header.Nodes[promoted], second.Return)
 	case len(lost) > 0:
 		c.cause, c.events = remembersCount, lost
-	case min(first.token.V(), second.token.V()) > drawnAbove:
+	case min(first.Token.V(), second.Token.V()) > drawnAbove:
 		c.cause = drawnInOrder
-	case second.call < first.ret:
+	case second.Call < first.Return:
 		c.cause = tokenWithGrant
-	case len(v.h.Header.Nodes) == 1:
+	case len(j.History.Header.Nodes) == 1:
 		c.cause = countsUp
 	}
 	return c
@@ -220,30 +221,3 @@ func (v *view) whyUnordered(first, second *grant) culprit {
 
 // drawnAbove is what no counter of a run comes to: a token above it was drawn otherwise.
 const drawnAbove = 1 << 40
-
-// clashOf are two grants whose clients were inside their validity at once, the earlier
-// first; nil where they were not.
-func (v *view) clashOf(leases []hold, a, b *grant) (first, second *grant) {
-	if a == nil || b == nil || a.client == b.client || a.lock != b.lock {
-		return nil, nil
-	}
-	of := func(g *grant) (list []hold) {
-		for _, h := range leases {
-			if began := &v.grants[h.grant]; began.client == g.client && began.lock == g.lock && h.from <= v.at(g.ret) && v.at(g.ret) < h.to {
-				list = append(list, h)
-			}
-		}
-		return list
-	}
-	for _, p := range of(a) {
-		for _, q := range of(b) {
-			if max(p.from, q.from) < min(p.to, q.to) {
-				if p.from > q.from {
-					return b, a
-				}
-				return a, b
-			}
-		}
-	}
-	return nil, nil
-}

@@ -7,32 +7,33 @@ import (
 	"sort"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
-// contended counts the attempts at a lock during which another client had it, for more than one
-// instant: had they been granted then, there would have been two holders. The holds are sorted by lock and beginning.
-func (v *view) contended(holds []hold) (attempts int) {
-	latest := make([]time.Duration, len(holds)) // the latest end of each hold and those of its lock before it
-	locks := make(map[string][2]int)            // from which hold to which each lock's are
-	for i := range holds {
-		lock := v.grants[holds[i].grant].lock
+// contendedAttempts counts the attempts at a lock during which another client had it, for more than one
+// instant: had they been granted then, there would have been two holders. The holdings are sorted by lock and beginning.
+func (j *judge) contendedAttempts(holdings []facts.Holding) (attempts int) {
+	latest := make([]time.Duration, len(holdings)) // the latest end of each holding and those of its lock before it
+	locks := make(map[string][2]int)               // from which holding to which each lock's are
+	for i := range holdings {
+		lock := j.Grants[holdings[i].Grant].Lock
 		at, some := locks[lock]
-		if latest[i] = holds[i].to; some {
+		if latest[i] = holdings[i].To; some {
 			latest[i] = max(latest[i], latest[i-1])
 		} else {
 			at[0] = i
 		}
 		locks[lock] = [2]int{at[0], i + 1}
 	}
-	for client, acquires := range v.acquires {
+	for client, acquires := range j.Attempts {
 		for n, op := range acquires {
-			at := locks[v.key(op).lock]
-			asked, until := v.at(v.ops[op].Call), v.triedUntil(acquires, n)
+			at := locks[j.HolderOf(op).Lock]
+			asked, until := j.At(j.Ops[op].Call), j.triedUntil(acquires, n)
 			first := at[0]
-			last := first + sort.Search(at[1]-first, func(i int) bool { return holds[first+i].from >= until }) - 1
+			last := first + sort.Search(at[1]-first, func(i int) bool { return holdings[first+i].From >= until }) - 1
 			for i := last; i >= first && latest[i] > asked; i-- {
-				if h := &holds[i]; v.grants[h.grant].client != client && max(asked, h.from) < min(until, h.to) {
+				if h := &holdings[i]; j.Grants[h.Grant].Client != client && max(asked, h.From) < min(until, h.To) {
 					attempts++
 					break
 				}
@@ -43,10 +44,10 @@ func (v *view) contended(holds []hold) (attempts int) {
 }
 
 // triedUntil is when the i-th of a client's attempts ended: with its answer, or else with the client's next attempt, or its end.
-func (v *view) triedUntil(acquires []int, i int) time.Duration {
-	until := v.askedUntil(acquires, i)
-	if o := &v.ops[acquires[i]]; o.Return < 0 {
-		until = min(until, v.at(v.killed(o.Process, o.Call, -1)))
+func (j *judge) triedUntil(acquires []int, i int) time.Duration {
+	until := j.AskedUntil(acquires, i)
+	if o := &j.Ops[acquires[i]]; o.Return < 0 {
+		until = min(until, j.At(j.KilledBetween(o.Process, o.Call, -1)))
 	}
 	return until
 }
@@ -59,36 +60,35 @@ type visit struct {
 	judged bool
 }
 
-func (v *view) visit(s *section, client int32) visit {
-	x, first := visit{client: client, from: forever, to: math.MinInt64}, len(v.h.Events)
-	for _, list := range [...][]int{s.reads, s.writes} {
+func (j *judge) visitOf(s *facts.Section, client int32) visit {
+	x, first := visit{client: client, from: facts.Forever, to: math.MinInt64}, len(j.History.Events)
+	for _, list := range [...][]int{s.Reads, s.Writes} {
 		for _, op := range list {
-			o := &v.ops[op]
-			first, x.to = min(first, o.Call), max(x.to, v.at(o.Call))
-			switch {
-			case o.Type != history.Info:
-				x.to = max(x.to, v.at(o.Return))
-			case o.F != history.Read:
-				x.to = forever // it may take effect at any time
+			o := &j.Ops[op]
+			first, x.to = min(first, o.Call), max(x.to, j.At(o.Call))
+			if o.Type != history.Info {
+				x.to = max(x.to, j.At(o.Return))
+			} else if o.F != history.Read {
+				x.to = facts.Forever // it may take effect at any time
 			}
 		}
 	}
-	x.from = v.at(first)
-	for _, lock := range v.locks[s.client] {
-		g := v.latestBefore(v.byHolder[holder{s.client, lock}], first)
-		if g == nil || g.ends >= 0 && g.ends < first {
+	x.from = j.At(first)
+	for _, lock := range j.LocksOf(s.Client) {
+		g := j.LatestGrant(s.Client, lock, first)
+		if g == nil || g.End >= 0 && g.End < first {
 			continue
 		}
-		for g.outer >= 0 {
-			g = &v.grants[g.outer]
+		for g.Outer >= 0 {
+			g = &j.Grants[g.Outer]
 		}
-		x.from = min(x.from, v.at(g.call))
+		x.from = min(x.from, j.At(g.Call))
 	}
 	return x
 }
 
-// met counts the judged visits that share more than one instant with one of another client.
-func met(list []visit) (n int) {
+// countMeetings counts the judged visits that share more than one instant with one of another client.
+func countMeetings(list []visit) (n int) {
 	list = slices.DeleteFunc(list, func(x visit) bool { return x.from >= x.to })
 	slices.SortFunc(list, func(a, b visit) int { return cmp.Compare(a.from, b.from) })
 	next := make([]int, len(list)) // where the next visit of another client is

@@ -8,6 +8,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
@@ -85,23 +86,23 @@ const (
 
 // CostOf measures what the lock of a history costs.
 func CostOf(h *history.History) Cost {
-	if why := disorder(h); why != "" {
+	if why := whyDisordered(h); why != "" {
 		var c Cost
 		for _, f := range []Figure{CommandsFigure, RoundTripsFigure, P50Figure, P99Figure, WaitingFigure, HoldingFigure} {
 			c.Unmeasured = append(c.Unmeasured, Unmeasured{f, why})
 		}
 		return c
 	}
-	m := &meter{view: newView(h)}
-	m.collect()
-	m.acquires()
-	m.rates()
+	m := &meter{Facts: facts.Of(h)}
+	m.collectCommands()
+	m.measureAcquires()
+	m.measureRates()
 	return m.cost
 }
 
 // meter measures a history.
 type meter struct {
-	*view
+	*facts.Facts
 	cost Cost
 	// sent are the commands of each client that are counted, in the order in which they left.
 	sent map[string][]*history.Command
@@ -117,7 +118,7 @@ type tenure struct {
 	Interval
 }
 
-func (m *meter) collect() {
+func (m *meter) collectCommands() {
 	m.sent = make(map[string][]*history.Command)
 	none := true
 	unread := func(e *history.Event) string {
@@ -126,59 +127,62 @@ func (m *meter) collect() {
 		}
 		return fmt.Sprintf("what passes between %s and node %s could not be read: %s", e.Process, e.Value.Unread().Node, e.Error)
 	}
-	for i := range m.h.Events {
-		switch e := m.event(i); {
-		case e.F == history.Sent && e.Value.Command() != nil && !e.Value.Command().Opens:
+	for i := range m.History.Events {
+		e := m.Event(i)
+		if e.F == history.Sent && e.Value.Command() != nil && !e.Value.Command().Opens {
 			m.sent[e.Process], none = append(m.sent[e.Process], e.Value.Command()), false
-		case e.F != history.Unread || e.Value.Unread() == nil:
-		case e.Value.Unread().Answers:
+		}
+		if e.F != history.Unread || e.Value.Unread() == nil {
+			continue
+		}
+		if e.Value.Unread().Answers {
 			m.noTrips = cmp.Or(m.noTrips, unread(e))
-		default:
+		} else {
 			m.why = cmp.Or(m.why, unread(e))
 		}
 	}
 	switch {
-	case !m.h.Header.Commands:
+	case !m.History.Header.Commands:
 		m.why = "the run did not record commands (record_commands)"
-	case !m.done:
+	case !m.Finished:
 		m.why = "the run did not come to its end"
 	case m.why == "" && none:
 		m.why = "no client sent a command to a node over its links: the lock is kept elsewhere"
-	case m.why == "" && m.stranger >= 0:
+	case m.why == "" && m.FirstStranger >= 0:
 		m.why = "somebody changed a key of the lock over a connection that is no client's link"
 	}
 	m.noTrips = cmp.Or(m.why, m.noTrips)
 	for _, list := range m.sent {
 		slices.SortStableFunc(list, func(a, b *history.Command) int { return cmp.Compare(a.Left, b.Left) })
 	}
-	for i := range m.grants {
-		g := &m.grants[i]
-		t := tenure{g.client, Interval{m.at(g.ret), min(g.lastPromise().cut(m.believedUntil(g)), m.end)}}
-		if t.From < t.To && g.outer < 0 {
+	for i := range m.Grants {
+		g := &m.Grants[i]
+		t := tenure{g.Client, Interval{m.At(g.Return), min(g.LastPromise().EarlierOf(m.BelievedUntil(g)), m.End)}}
+		if t.From < t.To && g.Outer < 0 {
 			m.held = append(m.held, t)
 		}
 	}
 }
 
-func (m *meter) lacks(f Figure, why string) {
+func (m *meter) addUnmeasured(f Figure, why string) {
 	m.cost.Unmeasured = append(m.cost.Unmeasured, Unmeasured{f, why})
 }
 
-// between are the commands of a client that left in a time.
-func (m *meter) between(client string, from, to time.Duration) []*history.Command {
+// sentBetween are the commands of a client that left in a time.
+func (m *meter) sentBetween(client string, from, to time.Duration) []*history.Command {
 	list := m.sent[client]
 	first := sort.Search(len(list), func(i int) bool { return list[i].Left >= int64(from) })
 	last := sort.Search(len(list), func(i int) bool { return list[i].Left >= int64(to) })
 	return list[first:max(first, last)]
 }
 
-func (m *meter) acquires() {
+func (m *meter) measureAcquires() {
 	var commands, trips []int
 	var times []time.Duration
-	for _, g := range m.alone() {
-		from, to := m.at(g.call), m.at(g.ret)
+	for _, g := range m.undisturbedGrants() {
+		from, to := m.At(g.Call), m.At(g.Return)
 		times = append(times, to-from)
-		list := m.between(g.client, from, to)
+		list := m.sentBetween(g.Client, from, to)
 		commands = append(commands, len(list))
 		trips = append(trips, roundTrips(list))
 	}
@@ -188,34 +192,34 @@ func (m *meter) acquires() {
 		none = "no acquire was granted without another client or a fault in the way"
 	}
 	if why := cmp.Or(m.why, none); why != "" {
-		m.lacks(CommandsFigure, why)
+		m.addUnmeasured(CommandsFigure, why)
 	} else {
 		m.cost.Commands = spread(commands)
 	}
 	if why := cmp.Or(m.noTrips, none); why != "" {
-		m.lacks(RoundTripsFigure, why)
+		m.addUnmeasured(RoundTripsFigure, why)
 	} else {
 		m.cost.RoundTrips = spread(trips)
 	}
 	slices.Sort(times)
 	if none != "" {
-		m.lacks(P50Figure, none)
+		m.addUnmeasured(P50Figure, none)
 	} else {
 		m.cost.P50 = percentile(times, 50)
 	}
 	if len(times) < minForP99 {
-		m.lacks(P99Figure, cmp.Or(none, fmt.Sprintf("%s measured, and a p99 needs %d", words.Count(len(times), "acquire"), minForP99)))
+		m.addUnmeasured(P99Figure, cmp.Or(none, fmt.Sprintf("%s measured, and a p99 needs %d", words.Count(len(times), "acquire"), minForP99)))
 	} else {
 		m.cost.P99 = percentile(times, 99)
 	}
 }
 
-// alone are the grants in whose acquires nobody was in the way: no other client asked for the
+// undisturbedGrants are the grants in whose acquires nobody was in the way: no other client asked for the
 // lock or held it, no lease of an earlier grant was in force, and no fault.
-func (m *meter) alone() (list []*grant) {
+func (m *meter) undisturbedGrants() (list []*facts.Grant) {
 	var calls, returns []int // of all acquires
-	for i := range m.ops {
-		if o := &m.ops[i]; o.F == history.Acquire {
+	for i := range m.Ops {
+		if o := &m.Ops[i]; o.F == history.Acquire {
 			calls = append(calls, o.Call)
 			if o.Return >= 0 {
 				returns = append(returns, o.Return)
@@ -224,23 +228,23 @@ func (m *meter) alone() (list []*grant) {
 	}
 	slices.Sort(returns)
 	free := time.Duration(math.MinInt64) // from when on nobody before holds it
-	for i := range m.grants {
-		g := &m.grants[i]
-		under := sort.SearchInts(calls, g.ret) - sort.SearchInts(returns, g.call)
-		acquire := Interval{m.at(g.call), m.at(g.ret)}
-		if under == 1 && free <= acquire.From && slices.Equal(m.quiet(acquire.From, acquire.To), []Interval{acquire}) {
+	for i := range m.Grants {
+		g := &m.Grants[i]
+		under := sort.SearchInts(calls, g.Return) - sort.SearchInts(returns, g.Call)
+		acquire := Interval{m.At(g.Call), m.At(g.Return)}
+		if under == 1 && free <= acquire.From && slices.Equal(m.withoutFaults(acquire.From, acquire.To), []Interval{acquire}) {
 			list = append(list, g)
 		}
-		free = max(free, m.freeFrom(g))
+		free = max(free, m.FreeFrom(g))
 	}
 	return list
 }
 
-// quiet are the parts of a time in which no fault was in force.
-func (m *meter) quiet(from, to time.Duration) (list []Interval) {
-	for i := range m.faults {
-		f := &m.faults[i]
-		if begin, end := m.at(f.begin), m.at(f.end); begin <= to && end >= from {
+// withoutFaults are the parts of a time in which no fault was in force.
+func (m *meter) withoutFaults(from, to time.Duration) (list []Interval) {
+	for i := range m.Faults {
+		f := &m.Faults[i]
+		if begin, end := m.At(f.Begin), m.At(f.End); begin <= to && end >= from {
 			if begin > from {
 				list = append(list, Interval{from, begin})
 			}
@@ -284,7 +288,7 @@ func percentile(times []time.Duration, p int) *time.Duration {
 	return &times[(len(times)*p+99)/100-1]
 }
 
-func (m *meter) rates() {
+func (m *meter) measureRates() {
 	var waiting, holding Rate
 	for _, t := range m.held {
 		m.add(&holding, t.client, t.Interval)
@@ -296,12 +300,12 @@ func (m *meter) rates() {
 			last[i] = max(last[i], last[i-1])
 		}
 	}
-	for i := range m.ops {
-		o := &m.ops[i]
+	for i := range m.Ops {
+		o := &m.Ops[i]
 		if o.F != history.Acquire || o.Return < 0 {
 			continue
 		}
-		from, to := m.at(o.Call), m.at(o.Return)
+		from, to := m.At(o.Call), m.At(o.Return)
 		first := sort.Search(len(last), func(i int) bool { return last[i] > from })
 		for _, t := range m.held[first:] {
 			if t.From >= to {
@@ -319,8 +323,8 @@ func (m *meter) rates() {
 
 // add adds what a client sent in a time without faults.
 func (m *meter) add(r *Rate, client string, s Interval) {
-	for _, q := range m.quiet(s.From, s.To) {
-		r.Commands += len(m.between(client, q.From, q.To))
+	for _, q := range m.withoutFaults(s.From, s.To) {
+		r.Commands += len(m.sentBetween(client, q.From, q.To))
 		r.Time += q.To - q.From
 	}
 }
@@ -328,9 +332,9 @@ func (m *meter) add(r *Rate, client string, s Interval) {
 func (m *meter) rate(f Figure, r Rate, what string) *Rate {
 	switch {
 	case m.why != "":
-		m.lacks(f, m.why)
+		m.addUnmeasured(f, m.why)
 	case r.Time < minForRate:
-		m.lacks(f, fmt.Sprintf("%s for %s without a fault, and a rate needs %s", what, length(r.Time), length(minForRate)))
+		m.addUnmeasured(f, fmt.Sprintf("%s for %s without a fault, and a rate needs %s", what, length(r.Time), length(minForRate)))
 	default:
 		return &r
 	}

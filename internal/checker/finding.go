@@ -1,5 +1,10 @@
 // Package checker decides what a history shows. It consists of pure
 // functions from histories to findings. It knows neither worlds nor reports.
+//
+// Judge calls a judge for each property: properties.go has the table of them. A judge stands in a
+// file of its own, and asks package facts what the history tells. Where it sees a violation,
+// it returns what a function called ...Finding makes of it: the operations that show it, the
+// assumption that failed (cause*.go find it) and the story (story*.go, words.go).
 package checker
 
 import (
@@ -147,11 +152,11 @@ type Counterexample struct {
 	Assumption string `json:"assumption,omitempty"`
 }
 
-// tells gives the counterexample its story.
-func (c *Counterexample) tells(s *story) { c.Story, c.Decisive = s.sentences(), s.decisive }
+// setStory gives the counterexample its story.
+func (c *Counterexample) setStory(s *story) { c.Story, c.Decisive = s.sentences(), s.decisive }
 
-// shown is the finding with what shows it.
-func (f Finding) shown(c *Counterexample) Finding {
+// withCounterexample is the finding with what shows it.
+func (f Finding) withCounterexample(c *Counterexample) Finding {
 	for i := range c.Operations {
 		f.Events = append(f.Events, c.Operations[i].Events...)
 	}

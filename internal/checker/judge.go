@@ -6,7 +6,9 @@ import (
 	"math"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Options say what the checker cannot read in the history.
@@ -53,19 +55,31 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// judge decides what the facts of one history show. Whatever it calls by a name with a capital
+// letter is a fact: docs/reference/properties.md defines it, package facts finds it, and it holds for all
+// properties alike. The rest is what one property demands of the facts, and how a violation of
+// it is told.
+type judge struct {
+	*facts.Facts
+	// brief: only the verdict is asked for.
+	brief bool
+}
+
+func newJudge(h *history.History) *judge { return &judge{Facts: facts.Of(h)} }
+
 // Judge decides the given properties of a history, in their order. A cancelled
 // context makes what is not yet decided Unknown.
 func Judge(ctx context.Context, h *history.History, properties []Property, o Options) []Finding {
 	o = o.withDefaults()
 	findings := make([]Finding, 0, len(properties))
-	if why := disorder(h); why != "" {
+	if why := whyDisordered(h); why != "" {
 		for _, p := range properties {
 			findings = append(findings, Finding{Property: p, Verdict: Unknown, Why: why})
 		}
 		return findings
 	}
-	v := newView(h)
-	v.brief = o.Brief
+	j := newJudge(h)
+	j.brief = o.Brief
 	for _, p := range properties {
 		var f Finding
 		switch judge := p.row().judge; {
@@ -74,19 +88,19 @@ func Judge(ctx context.Context, h *history.History, properties []Property, o Opt
 		case ctx.Err() != nil:
 			f = Finding{Verdict: Unknown, Why: "the check was cancelled"}
 		default:
-			f = judge(ctx, v, o)
+			f = judge(ctx, j, o)
 		}
 		f.Property = p
-		f.Effort.Faults = len(v.faults)
-		findings = append(findings, v.known(v.doubt(f, o)))
+		f.Effort.Faults = len(j.Faults)
+		findings = append(findings, j.withdrawIfUnclear(j.withdrawIfUntested(f, o)))
 	}
-	refer(findings)
+	crossReference(findings)
 	return findings
 }
 
-// refer points from what a violation rests on to the property that this violates by itself: two holders can follow from a
+// crossReference points from what a violation rests on to the property that this violates by itself: two holders can follow from a
 // key that one client took from another.
-func refer(findings []Finding) {
+func crossReference(findings []Finding) {
 	for i := range findings {
 		by := &findings[i]
 		if by.Counterexample == nil || by.Property != OwnerRelease && by.Property != NoResurrection {
@@ -104,16 +118,16 @@ func refer(findings []Finding) {
 	}
 }
 
-// disorder says why no property of a history can be judged; empty: each can. All
+// whyDisordered says why no property of a history can be judged; empty: each can. All
 // judges rely on events that are numbered and in the order of their times.
-func disorder(h *history.History) string {
+func whyDisordered(h *history.History) string {
 	last := time.Duration(math.MinInt64)
 	for i := range h.Events {
 		e := &h.Events[i]
-		switch {
-		case int(e.Index) != i:
+		if int(e.Index) != i {
 			return fmt.Sprintf("event %d of the history is numbered %d", i, e.Index)
-		case e.Time < last:
+		}
+		if e.Time < last {
 			return fmt.Sprintf("the time goes back at event %d", i)
 		}
 		last = e.Time
@@ -121,33 +135,33 @@ func disorder(h *history.History) string {
 	return ""
 }
 
-// doubt takes back a verdict that the run was too short or too tame to give. A
+// withdrawIfUntested takes back a verdict that the run was too short or too tame to give. A
 // violation that was seen stays one.
-func (v *view) doubt(f Finding, o Options) Finding {
+func (j *judge) withdrawIfUntested(f Finding, o Options) Finding {
 	if f.Verdict != Holds {
 		return f
 	}
-	missing := o.Faults - v.fired
+	missing := o.Faults - j.FaultsSeen
 	switch {
-	case !v.done:
+	case !j.Finished:
 		f.Verdict, f.Why = Unknown, "the run did not finish"
 	case missing > 0 && o.Faults == 1:
 		f.Verdict, f.Why = Unknown, "the planned fault never took effect"
 	case missing > 0:
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("%d of %d planned faults never took effect", missing, o.Faults)
-	case v.stranger >= 0:
-		e := v.event(v.stranger)
+	case j.FirstStranger >= 0:
+		e := j.Event(j.FirstStranger)
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("a key of the lock was changed on node %s at %s "+
-			"over a connection that is no client's link: faults may not have struck it", e.Process, instant(v.at(v.stranger)))
+			"over a connection that is no client's link: faults may not have struck it", e.Process, words.Instant(j.At(j.FirstStranger)))
 	case f.Effort.Chances == 0:
 		f.Verdict, f.Why = Unknown, "nothing put it to the test"
 	}
 	return f
 }
 
-// tried is the finding where no violation was found: that it holds, if there were chances
+// noViolation is the finding where no violation was found: that it holds, if there were chances
 // of one, and that nothing was there to see, if not.
-func (f Finding) tried(nothing, holds string, args ...any) Finding {
+func (f Finding) noViolation(nothing, holds string, args ...any) Finding {
 	if f.Verdict, f.Why = Holds, fmt.Sprintf(holds, args...); f.Effort.Chances == 0 {
 		f.Verdict, f.Why = Unknown, nothing
 	}
@@ -162,5 +176,23 @@ func unknown(why string, e Effort) Finding {
 // violatedBriefly is the verdict alone.
 func violatedBriefly(f Finding) Finding {
 	f.Verdict, f.Why = Violated, "not told"
+	return f
+}
+
+// withdrawIfUnclear takes back a verdict that rests on promises or keys of which something is not
+// known. Of promises even a violation may be wrong then. Of keys a
+// violation was seen in what is known, and stays. For ordered-tokens, keys only say of more
+// grants that they are later: what was compared without them stands.
+func (j *judge) withdrawIfUnclear(f Finding) Finding {
+	if j.UnknownPromise >= 0 && f.Property.row().promised {
+		return Finding{Property: f.Property, Effort: f.Effort, Method: f.Method,
+			Verdict: Unknown, Events: []int{j.UnknownPromise}, Why: j.WhyUnknownPromise}
+	}
+	if j.FirstUnclear < 0 || f.Verdict == Violated || !f.Property.row().keyed || f.Property == OrderedTokens && f.Verdict == Holds {
+		return f
+	}
+	e := j.Event(j.FirstUnclear)
+	f.Verdict, f.Events = Unknown, []int{j.FirstUnclear}
+	f.Why = fmt.Sprintf("it is not known what %s left in the key on node %s at %s", e.Value.Detail(), e.Process, words.Instant(e.Time))
 	return f
 }

@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/linear"
 )
 
@@ -92,7 +94,7 @@ func TestGCPauseStory(t *testing.T) {
 	f := judgeOne(t, &gcPause(false).h, LinearizableResource, Options{})
 	var got []string
 	for _, s := range f.Counterexample.Story {
-		got = append(got, instant(s.At)+" "+s.Text)
+		got = append(got, words.Instant(s.At)+" "+s.Text)
 	}
 	want := []string{
 		"0.000 s c1 asked for the lock",
@@ -268,8 +270,8 @@ func TestDisagreementIsUnknown(t *testing.T) {
 	s.acquire(0, 1, "c1", -1, -1)
 	s.acquire(5, 8, "c2", -1, -1)
 	// The second hold ends before it was asked for: the sweep takes that for one that began elsewhere.
-	holds := []hold{{from: 0, to: 10, over: 10, ends: -1}, {from: 8, to: -5, asked: 5, over: 20, grant: 1, ends: -1}}
-	f := newView(&s.h).judgeExclusive(context.Background(), Options{}.withDefaults(), holds, nil, "beliefs")
+	holds := []facts.Holding{{From: 0, To: 10, Over: 10, End: -1}, {From: 8, To: -5, Asked: 5, Over: 20, Grant: 1, End: -1}}
+	f := newJudge(&s.h).judgeExclusive(context.Background(), Options{}.withDefaults(), holds, nil, "beliefs")
 	if f.Verdict != Unknown || !strings.Contains(f.Why, "porcupine disagree") {
 		t.Errorf("of holders: %v (%s)", f.Verdict, f.Why)
 	}

@@ -3,218 +3,116 @@ package checker
 import (
 	"context"
 	"fmt"
-	"sort"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // judgeLateEffects: nothing that a client does to the resource takes effect
 // after the validity of the grant under which it acted.
-func judgeLateEffects(ctx context.Context, v *view, _ Options) Finding {
-	f := Finding{Method: "comparison with the resource's own log", Effort: Effort{Operations: len(v.ops), Of: "writes under a promise"}}
+func judgeLateEffects(ctx context.Context, j *judge, _ Options) Finding {
+	f := Finding{Method: "comparison with the resource's own log", Effort: Effort{Operations: len(j.Ops), Of: "writes under a promise"}}
 	first, firstBy, lates := -1, time.Duration(0), 0
 	refused := -1
-	for i := range v.effects {
+	for i := range j.Effects {
 		if ctx.Err() != nil {
 			return unknown("the check was cancelled", f.Effort)
 		}
-		x := &v.effects[i]
-		if !x.changes() {
+		x := &j.Effects[i]
+		if !x.Changes() {
 			continue
 		}
-		if x.refused {
+		if x.Refused {
 			refused = i
 		}
-		if !x.accepted && !x.refused {
+		if !x.Accepted && !x.Refused {
 			continue
 		}
-		_, until, endless := v.promisedFor(x)
-		if until.given && !endless {
+		_, until, endless := j.PromiseForEffect(x)
+		if until.Given && !endless {
 			f.Effort.Chances++
 		}
-		if x.accepted && until.over(x.from) {
+		if x.Accepted && until.EndedBefore(x.From) {
 			if lates++; first < 0 {
-				first, firstBy = i, x.from-until.end
+				first, firstBy = i, x.From-until.End
 			}
 		}
 	}
 	if first >= 0 {
-		return v.lateEffect(f, &v.effects[first], firstBy, lates)
+		return j.lateEffectFinding(f, &j.Effects[first], firstBy, lates)
 	}
-	if n := v.missingEffects(); n > 0 {
-		f.Verdict, f.Why = Unknown, fmt.Sprintf("the resource reported no effect of %s", plural(n, "answered write"))
+	if n := j.MissingEffects(); n > 0 {
+		f.Verdict, f.Why = Unknown, fmt.Sprintf("the resource reported no effect of %s", words.Count(n, "answered write"))
 		return f
 	}
-	f = f.tried("nothing was written under a promise that ends", "%s, %sinside its own validity",
-		plural(f.Effort.Chances, "write"), each(f.Effort.Chances))
+	f = f.noViolation("nothing was written under a promise that ends", "%s, %sinside its own validity",
+		words.Count(f.Effort.Chances, "write"), eachIfSeveral(f.Effort.Chances))
 	if f.Verdict == Holds && refused >= 0 {
-		f.Why, f.Events = refusalWords(&v.effects[refused]), sortedEvents(v.effects[refused].event)
+		f.Why, f.Events = refusalWords(&j.Effects[refused]), sortedEvents(j.Effects[refused].Event)
 	}
 	return f
 }
 
-// lateUnder is the grant after the end of whose promise an effect came; nil: it was not late, or nobody can tell.
-func (v *view) lateUnder(x *effect) *grant {
-	g, until, _ := v.promisedFor(x)
-	if !until.over(x.from) {
-		return nil
+func refusalWords(x *facts.Effect) string {
+	if !x.Token().IsSet() {
+		return fmt.Sprintf("%s of %s refused", x.Op(), x.Client())
 	}
-	return g
+	if !x.Highest().IsSet() {
+		return fmt.Sprintf("%s with token %d refused", x.Op(), x.Token().V())
+	}
+	return fmt.Sprintf("%s with token %d refused after token %d", x.Op(), x.Token().V(), x.Highest().V())
 }
 
-// promisedFor is the promise up to which an effect may come, with its grant; none where it is under no grant, or
-// nobody knows when it came; endless: it has no end with all its renewals. Where the effect may belong to several writes, the
-// promise that ends last counts.
-func (v *view) promisedFor(x *effect) (last *grant, until promise, endless bool) {
-	if !x.known && len(x.writes) == 0 {
-		return nil, promise{}, true
-	}
-	consider := func(g *grant) {
-		endless = endless || !g.lastPromise().given
-		if p := v.promiseAt(g, x.to); last == nil || until.longer(p) != until {
-			last, until = g, p
-		}
-	}
-	for _, w := range x.writes {
-		under := v.actsUnder(x.client(), v.ops[w].Call)
-		if len(under) == 0 {
-			return nil, promise{}, true
-		}
-		for _, g := range under {
-			consider(g)
-		}
-	}
-	if len(x.writes) == 0 {
-		for _, i := range v.byClient[x.client()] {
-			if g := &v.grants[i]; v.at(g.ret) <= x.from {
-				consider(g)
-			}
-		}
-	}
-	return last, until, endless
-}
-
-// grantBefore is the latest grant that a client had been given before an event,
-// nil for none.
-func (v *view) grantBefore(client string, event int) *grant {
-	return v.latestBefore(v.byClient[client], event)
-}
-
-// actsUnder are the grants under which a client does what it asks for in an event. What it asks for names
-// no lock: it is under the latest grant of each lock, those that it has given back left out if others are open.
-func (v *view) actsUnder(client string, event int) (open []*grant) {
-	var ended []*grant
-	for _, lock := range v.locks[client] {
-		switch g := v.latestBefore(v.byHolder[holder{client, lock}], event); {
-		case g == nil:
-		case g.ends >= 0 && g.ends < event:
-			ended = append(ended, g)
-		default:
-			open = append(open, g)
-		}
-	}
-	if len(open) == 0 {
-		return ended
-	}
-	return open
-}
-
-// latestBefore is the last of some grants of a client that was answered before an event, or what that re-entered.
-func (v *view) latestBefore(list []int, event int) *grant {
-	n := sort.Search(len(list), func(i int) bool { return v.grants[list[i]].ret >= event })
-	if n == 0 {
-		return nil
-	}
-	g := &v.grants[list[n-1]]
-	for g.outer >= 0 && g.ends >= 0 && g.ends < event {
-		g = &v.grants[g.outer]
-	}
-	return g
-}
-
-// promiseAt is a grant's promise with the renewals that had been asked for by an
-// instant.
-func (v *view) promiseAt(g *grant, at time.Duration) promise {
-	return g.promise(func(x extension) bool { return x.asked <= at })
-}
-
-// missingEffects counts the writes that were answered OK and of which the
-// resource knows nothing: those of a name beyond the accepted effects of that name.
-func (v *view) missingEffects() int {
-	missing := 0
-	for i := range v.namesakes {
-		answered := 0
-		for _, op := range v.namesakes[i].ops {
-			if o := &v.ops[op]; (o.F == history.Write || o.F == history.CAS) && o.Type == history.OK {
-				answered++
-			}
-		}
-		missing += max(0, answered-v.namesakes[i].accepted)
-	}
-	return missing
-}
-
-func refusalWords(x *effect) string {
-	what := string(x.op())
-	switch {
-	case x.token().IsSet() && x.highest().IsSet():
-		return fmt.Sprintf("%s with token %d refused after token %d", what, x.token().V(), x.highest().V())
-	case x.token().IsSet():
-		return fmt.Sprintf("%s with token %d refused", what, x.token().V())
-	}
-	return fmt.Sprintf("%s of %s refused", what, x.client())
-}
-
-func (v *view) lateEffect(f Finding, x *effect, by time.Duration, lates int) Finding {
-	if v.brief {
+func (j *judge) lateEffectFinding(f Finding, x *facts.Effect, by time.Duration, lates int) Finding {
+	if j.brief {
 		return violatedBriefly(f)
 	}
-	g := v.lateUnder(x)
+	g := j.LateUnder(x)
 	f.Verdict = Violated
-	f.Why = fmt.Sprintf("a write of %s took effect %s after its validity had ended", x.client(), length(by))
+	f.Why = fmt.Sprintf("a write of %s took effect %s after its validity had ended", x.Client(), length(by))
 	if lates > 1 {
-		f.Why = fmt.Sprintf("%d writes took effect after the validity of their grants; the first, of %s, by %s", lates, x.client(), length(by))
+		f.Why = fmt.Sprintf("%d writes took effect after the validity of their grants; the first, of %s, by %s", lates, x.Client(), length(by))
 	}
-	op := CounterOp{Client: x.client(), Op: "writes", Events: []int{x.event}, From: x.from, To: x.from,
-		Believed: promiseWords(g), True: fmt.Sprintf("the write took effect at %s or later", instant(x.from))}
-	if x.number().IsSet() {
-		op.Op = fmt.Sprintf("writes %d", x.number().V())
+	op := CounterOp{Client: x.Client(), Op: "writes", Events: []int{x.Event}, From: x.From, To: x.From,
+		Believed: promiseWords(g), True: fmt.Sprintf("the write took effect at %s or later", words.Instant(x.From))}
+	if x.Number().IsSet() {
+		op.Op = fmt.Sprintf("writes %d", x.Number().V())
 	}
-	if x.write >= 0 {
-		o := &v.ops[x.write]
-		op.Events = sortedEvents(x.event, o.Call, o.Return)
-		op.From, op.To = v.at(o.Call), v.at(o.Return)
-		if op.To == forever {
+	if x.Write >= 0 {
+		o := &j.Ops[x.Write]
+		op.Events = sortedEvents(x.Event, o.Call, o.Return)
+		op.From, op.To = j.At(o.Call), j.At(o.Return)
+		if op.To == facts.Forever {
 			op.To = -1
 		}
 	}
-	hold := CounterOp{Client: g.client, Op: "holds the lock", Events: sortedEvents(g.call, g.ret), From: v.at(g.ret),
-		To: x.from - by, Believed: promiseWords(g)}
-	f.Events = sortedEvents(append([]int{g.call, g.ret}, op.Events...)...)
-	why := v.whyLate(x, g)
+	held := CounterOp{Client: g.Client, Op: "holds the lock", Events: sortedEvents(g.Call, g.Return), From: j.At(g.Return),
+		To: x.From - by, Believed: promiseWords(g)}
+	f.Events = sortedEvents(append([]int{g.Call, g.Return}, op.Events...)...)
+	why := j.whyLate(x, g)
 	f.Counterexample = &Counterexample{
-		Operations: []CounterOp{hold, op}, From: f.Effort.Operations, Impossible: x.event,
+		Operations: []CounterOp{held, op}, From: f.Effort.Operations, Impossible: x.Event,
 		Assumption: string(why.cause),
 	}
-	s := v.newStory()
-	s.rests(why.events...)
-	s.grant(g, x.from)
-	s.faults(v.at(g.call), x.from, x.client())
-	for i := range v.grants {
-		if other := &v.grants[i]; other.client != g.client && v.at(other.ret) > v.at(g.ret) && v.at(other.ret) < x.from {
-			s.tell(turning, other.ret, "%s", v.grantWords(other))
-			s.writes(v.at(other.ret), x.from, other.client)
+	s := j.newStory()
+	s.decidedBy(why.events...)
+	s.tellGrant(g, x.From)
+	s.tellFaults(j.At(g.Call), x.From, x.Client())
+	for i := range j.Grants {
+		if other := &j.Grants[i]; other.Client != g.Client && j.At(other.Return) > j.At(g.Return) && j.At(other.Return) < x.From {
+			s.tell(turning, other.Return, "%s", j.grantWords(other))
+			s.tellWrites(j.At(other.Return), x.From, other.Client)
 		}
 	}
-	if x.write >= 0 {
-		s.tell(filler, v.ops[x.write].Call, "%s sent its write", x.client())
+	if x.Write >= 0 {
+		s.tell(filler, j.Ops[x.Write].Call, "%s sent its write", x.Client())
 	}
 	what := "a write"
-	if x.number().IsSet() {
-		what = fmt.Sprintf("the write of %d", x.number().V())
+	if x.Number().IsSet() {
+		what = fmt.Sprintf("the write of %d", x.Number().V())
 	}
-	s.tellAt(turning, x.from, x.event, "%s by %s took effect, %s after its validity had ended", what, x.client(), length(by))
-	f.Counterexample.tells(s)
+	s.tellAt(turning, x.From, x.Event, "%s by %s took effect, %s after its validity had ended", what, x.Client(), length(by))
+	f.Counterexample.setStory(s)
 	return f
 }

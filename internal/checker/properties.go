@@ -12,9 +12,9 @@ import (
 type row struct {
 	name  Property
 	title string
-	judge func(context.Context, *view, Options) Finding
-	// asked: everything with such a workload is judged by it; nil: only what asks for it.
-	asked func(workload.Workload) bool
+	judge func(context.Context, *judge, Options) Finding
+	// judgedFor: everything with such a workload is judged by it; nil: only what asks for it.
+	judgedFor func(workload.Workload) bool
 	// demanded: where it is asked of a lock and a scenario says nothing of it, it is
 	// expected to hold.
 	demanded bool
@@ -28,8 +28,8 @@ type row struct {
 	probed bool
 	// timely: it bounds how long something may take, so a machine that is too slow breaks it, too.
 	timely bool
-	// stalls: where the machine lets a client stand still past its lease, it is broken, whatever the lock does.
-	stalls bool
+	// brokenByStalls: where the machine lets a client stand still past its lease, it is broken, whatever the lock does.
+	brokenByStalls bool
 	// keyed: it is judged by what the nodes' keys were seen to be.
 	keyed bool
 	// promised: it is judged by what locks promised.
@@ -44,17 +44,17 @@ type row struct {
 var rows = []row{
 	// It is not demanded: no lease can keep it.
 	{name: ExclusiveBelief, title: "no two clients believe at once that they hold the lock",
-		judge: judgeBelief, stalls: true, asked: locked, distance: 130},
+		judge: judgeBelief, brokenByStalls: true, judgedFor: locked, distance: 130},
 	{name: ExclusiveLease, title: "no two clients are at once inside the validity that their lock promised them",
-		judge: judgeLease, promised: true, asked: locked, demanded: true, distance: 10},
+		judge: judgeLease, promised: true, judgedFor: locked, demanded: true, distance: 10},
 	{name: BackedGrant, title: "whoever is told that he has the lock has set its keys on enough nodes",
-		judge: judgeBacked, ifSeen: true, asked: locked, demanded: true, distance: 5},
+		judge: judgeBacked, ifSeen: true, judgedFor: locked, demanded: true, distance: 5},
 	{name: NoLateEffect, title: "nothing a client does to the resource takes effect after its validity ended",
-		judge: judgeLateEffects, promised: true, ifTried: true, stalls: true, asked: locked, demanded: true, distance: 60},
+		judge: judgeLateEffects, promised: true, ifTried: true, brokenByStalls: true, judgedFor: locked, demanded: true, distance: 60},
 	{name: LinearizableResource, title: "the guarded sections are linearizable as atomic read-modify-writes",
-		judge: judgeResource, asked: locked, demanded: true, distance: 20},
+		judge: judgeResource, judgedFor: locked, demanded: true, distance: 20},
 	{name: HolderServed, title: "the fence refuses nothing that a client does inside its own validity",
-		judge: judgeServed, promised: true, distance: 70},
+		judge: judgeHolderServed, promised: true, distance: 70},
 	{name: OrderedTokens, title: "a later grant has a strictly larger token", judge: judgeTokens, promised: true, keyed: true, distance: 80},
 	{name: OwnerRelease, title: "nobody's release or renewal touches another owner's key", judge: judgeOwners, keyed: true, distance: 90},
 	{name: DeadlockFree, title: "once the faults are lifted, somebody gets the lock within a stated bound",
@@ -66,20 +66,21 @@ var rows = []row{
 	{name: NoResurrection, title: "no renewal brings back a lock that was gone from the nodes",
 		judge: judgeResurrections, keyed: true, distance: 140},
 	{name: ToldWhenLost, title: "a holder whose lock is gone from the nodes is told so within one TTL",
-		judge: judgeTold, promised: true, keyed: true, timely: true, distance: 150},
+		judge: judgeToldWhenLost, promised: true, keyed: true, timely: true, distance: 150},
 	{name: StaysHeld, title: "a lock that renews stays its holder's for as long as the holder works and the nodes answer",
 		judge: judgeStaysHeld, keyed: true, timely: true, distance: 16},
 	{name: AsksItsTTL, title: "a lock program asks its nodes for the TTL that it was given",
-		judge: judgeAsks, program: true, ifSeen: true, keyed: true, timely: true, asked: locked, demanded: true, distance: 8},
+		judge: judgeAsksItsTTL, program: true, ifSeen: true, keyed: true, timely: true, judgedFor: locked, demanded: true, distance: 8},
 	{name: TrueValidity, title: "a validity that is told is not over, and no longer than the TTL that the lock was asked for",
-		judge: judgeValidities, program: true, ifSeen: true, keyed: true, timely: true, asked: locked, demanded: true, distance: 9},
+		judge: judgeTrueValidity, program: true, ifSeen: true, keyed: true, timely: true, judgedFor: locked, demanded: true, distance: 9},
 	{name: Atomic, title: "what belongs together is done as a whole or not at all",
-		judge: judgeAtomic, asked: func(w workload.Workload) bool { return w.Pair || len(w.Together) > 0 }, distance: 30},
-	{name: Isolated, title: "nobody sees a change that is only half done", judge: judgeIsolated, asked: paired, distance: 40},
-	{name: Durable, title: "all that was acknowledged is there at the end", judge: judgeDurable, asked: paired, distance: 50},
+		judge: judgeAtomic, judgedFor: func(w workload.Workload) bool { return w.Pair || len(w.Together) > 0 }, distance: 30},
+	{name: Isolated, title: "nobody sees a change that is only half done", judge: judgeIsolated, judgedFor: paired, distance: 40},
+	{name: Durable, title: "all that was acknowledged is there at the end", judge: judgeDurable, judgedFor: paired, distance: 50},
 }
 
 func paired(w workload.Workload) bool { return w.Pair }
+
 func locked(w workload.Workload) bool { return !w.Pair }
 
 // properties are those whose rows are so.
@@ -98,14 +99,14 @@ func Properties() []Property { return properties(func(*row) bool { return true }
 // SafetyProperties are those that everything with this workload is asked for; some only of a lock program.
 func SafetyProperties(name workload.Name, program bool) []Property {
 	w := workload.Of(name)
-	return properties(func(r *row) bool { return r.asked != nil && r.asked(w) && (program || !r.program) })
+	return properties(func(r *row) bool { return r.judgedFor != nil && r.judgedFor(w) && (program || !r.program) })
 }
 
 // Demanded are the properties that are expected to hold where a scenario says
 // nothing of them.
 func Demanded(name workload.Name, program bool) []Property {
 	w := workload.Of(name)
-	return properties(func(r *row) bool { return r.demanded && r.asked(w) && (program || !r.program) })
+	return properties(func(r *row) bool { return r.demanded && r.judgedFor(w) && (program || !r.program) })
 }
 
 // row is what there is to know of the property; of one that there is not, nothing.
@@ -139,7 +140,7 @@ func (p Property) SlowMachineBreaks(h *history.History, violated func(Property) 
 	if p == LinearizableResource {
 		return violated(NoLateEffect) && !h.Header.ChecksOrder
 	}
-	return p.row().timely || p.row().stalls
+	return p.row().timely || p.row().brokenByStalls
 }
 
 // Distance is how far from the cause its counterexample is; the smallest is closest.

@@ -8,8 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/linear"
 )
 
@@ -18,37 +20,34 @@ type cell struct {
 	key string
 	h   linear.History
 	// from has for each operation the section it is.
-	from []*section
+	from []*facts.Section
 	// visits are those of its sections.
 	visits []visit
 }
 
-// data is what a cell is.
-func (v *view) data(key string) workload.Data { return v.work.CellOf(key).Data }
-
 // judgeResource: the guarded sections are linearizable as atomic operations.
-func judgeResource(ctx context.Context, v *view, o Options) Finding {
-	if v.work.Cell.Data == 0 {
-		return unknown(fmt.Sprintf("there is no model for the workload %q", v.h.Header.Workload), Effort{Operations: len(v.ops)})
+func judgeResource(ctx context.Context, j *judge, o Options) Finding {
+	if j.Workload.Cell.Data == 0 {
+		return unknown(fmt.Sprintf("there is no model for the workload %q", j.History.Header.Workload), Effort{Operations: len(j.Ops)})
 	}
-	cells, effort := v.cells()
+	cells, effort := j.resourceCells()
 	f := Finding{Effort: effort}
 	for i := range cells {
 		c := &cells[i]
-		d := decider{ctx: ctx, options: o, problem: v.data(c.key).Problem(c.h)}
+		d := decider{ctx: ctx, options: o, problem: j.CellData(c.key).Problem(c.h)}
 		r := d.decide(c.h.Ops, !o.Fast)
 		f.Method = d.method
 		switch r.Outcome {
 		case linear.Undecided:
 			return unknown(r.Why, effort)
 		case linear.Illegal:
-			return v.brokenCell(f, c, &d)
+			return j.brokenCellFinding(f, c, &d)
 		}
 	}
-	f = f.tried("the resource was never contended: no client completed a section that met one of another client",
-		"%d %s, %sexplained by one order", effort.Chances, effort.What(), all(effort.Chances))
-	if r := v.refusal(); f.Verdict == Holds && r != nil {
-		f.Why, f.Events = refusalWords(r), sortedEvents(r.event)
+	f = f.noViolation("the resource was never contended: no client completed a section that met one of another client",
+		"%d %s, %sexplained by one order", effort.Chances, effort.What(), allIfSeveral(effort.Chances))
+	if r := j.firstRefusal(); f.Verdict == Holds && r != nil {
+		f.Why, f.Events = refusalWords(r), sortedEvents(r.Event)
 	}
 	return f
 }
@@ -71,11 +70,9 @@ func (d *decider) decide(ops []linear.Op, confirm bool) linear.Result {
 		return r
 	}
 	ref := linear.Reference(d.ctx, p.Model, p.History, bounds)
-	switch ref.Outcome {
-	case linear.Undecided:
-	case r.Outcome:
+	if ref.Outcome == r.Outcome {
 		d.method += ", confirmed by porcupine"
-	default:
+	} else if ref.Outcome != linear.Undecided {
 		return linear.Result{Outcome: linear.Undecided,
 			Why: fmt.Sprintf("two methods disagree: %s says %v, porcupine %v", method, r.Outcome, ref.Outcome)}
 	}
@@ -96,49 +93,49 @@ func optional(ops []linear.Op) int {
 	return n
 }
 
-// cells turns the sections into operations, by the part of the resource they
+// resourceCells turns the sections into operations, by the part of the resource they
 // worked on.
-func (v *view) cells() ([]cell, Effort) {
+func (j *judge) resourceCells() ([]cell, Effort) {
 	byKey := make(map[string]*cell)
 	processes := make(map[string]int32)
 	clients, came := make(map[string]bool), make(map[string]bool)
-	for i := range v.sections {
-		s := &v.sections[i]
-		c := byKey[s.key]
+	for i := range j.Sections {
+		s := &j.Sections[i]
+		c := byKey[s.Key]
 		if c == nil {
-			c = &cell{key: s.key, h: linear.History{Initial: v.h.Header.Initial.V()}}
-			byKey[s.key] = c
+			c = &cell{key: s.Key, h: linear.History{Initial: j.History.Header.Initial.V()}}
+			byKey[s.Key] = c
 		}
-		if v.answered(s) {
-			came[s.client] = true
+		if j.answered(s) {
+			came[s.Client] = true
 		}
-		ops := v.sectionOps(s, &c.h)
-		if _, ok := processes[s.client]; !ok {
-			processes[s.client] = int32(len(processes))
+		ops := j.sectionOps(s, &c.h)
+		if _, ok := processes[s.Client]; !ok {
+			processes[s.Client] = int32(len(processes))
 		}
 		judged := false
 		for _, o := range ops {
-			o.Process = processes[s.client]
+			o.Process = processes[s.Client]
 			c.h.Ops, c.from = append(c.h.Ops, o), append(c.from, s)
 			if o.Optional() || o.Kind == linear.Read || o.Kind == linear.ReadList {
 				continue
 			}
-			clients[s.client] = true
+			clients[s.Client] = true
 			// What wrote without a look cannot have missed anything.
 			judged = o.Kind != linear.Write && (o.Kind != linear.Append || o.B != linear.None)
 		}
-		if s.number != 0 || len(s.writes) > 0 {
-			x := v.visit(s, processes[s.client])
+		if s.Number != 0 || len(s.Writes) > 0 {
+			x := j.visitOf(s, processes[s.Client])
 			x.judged = judged
 			c.visits = append(c.visits, x)
 		}
 	}
-	effort := Effort{Operations: len(v.ops), Of: "sections of " + plural(len(clients), "client")}
+	effort := Effort{Operations: len(j.Ops), Of: "sections of " + words.Count(len(clients), "client")}
 	for _, c := range byKey {
 		// Where a job's client is refused, it is rightly not run again.
-		if v.work.Cell.Data != workload.JobsData {
-			effort.Chances += met(c.visits)
-		} else if len(came) > 1 || v.contended(v.beliefs()) > 0 {
+		if j.Workload.Cell.Data != workload.JobsData {
+			effort.Chances += countMeetings(c.visits)
+		} else if len(came) > 1 || j.contendedAttempts(j.Beliefs()) > 0 {
 			for i := range c.visits {
 				if c.visits[i].judged {
 					effort.Chances++
@@ -154,52 +151,52 @@ func (v *view) cells() ([]cell, Effort) {
 }
 
 // answered reports whether the resource answered a client in a section.
-func (v *view) answered(s *section) bool {
-	did := func(i int) bool { return v.ops[i].Type != history.Info }
-	return slices.ContainsFunc(s.reads, did) || slices.ContainsFunc(s.writes, did)
+func (j *judge) answered(s *facts.Section) bool {
+	did := func(i int) bool { return j.Ops[i].Type != history.Info }
+	return slices.ContainsFunc(s.Reads, did) || slices.ContainsFunc(s.Writes, did)
 }
 
 // sectionOps is what a section did to its cell. A section is one atomic step
 // from what it read to what it wrote; it is invoked when its read was sent and
 // completed when its write was answered. A refused write makes the whole section
 // as if it had not been. Reads outside sections stand for themselves.
-func (v *view) sectionOps(s *section, h *linear.History) []linear.Op {
+func (j *judge) sectionOps(s *facts.Section, h *linear.History) []linear.Op {
 	var ops []linear.Op
-	if len(s.writes) == 0 {
-		if s.number != 0 {
+	if len(s.Writes) == 0 {
+		if s.Number != 0 {
 			return nil
 		}
-		for _, r := range s.reads {
-			if o := &v.ops[r]; o.Type == history.OK {
-				ops = append(ops, v.readOp(r, h, v.at(o.Call), v.at(o.Return)))
+		for _, r := range s.Reads {
+			if o := &j.Ops[r]; o.Type == history.OK {
+				ops = append(ops, j.readOp(r, h, j.At(o.Call), j.At(o.Return)))
 			}
 		}
 		return ops
 	}
-	write := v.decisiveWrite(s)
+	write := j.DecisiveWrite(s)
 	if write < 0 {
 		return nil
 	}
-	w := &v.ops[write]
+	w := &j.Ops[write]
 	if w.F == history.CAS {
-		return append(ops, v.takeOp(write, s.writes[0]))
+		return append(ops, j.takeOp(write, s.Writes[0]))
 	}
-	op := linear.Op{Kind: linear.Write, A: v.number(write).V(), Call: int64(v.at(v.ops[s.writes[0]].Call)), Return: linear.Never}
+	op := linear.Op{Kind: linear.Write, A: j.Number(write).V(), Call: int64(j.At(j.Ops[s.Writes[0]].Call)), Return: linear.Never}
 	if w.Type == history.OK {
-		op.Return = int64(v.at(w.Return))
+		op.Return = int64(j.At(w.Return))
 	}
-	read := v.lastRead(s, s.writes[0])
+	read := j.LastReadBefore(s, s.Writes[0])
 	if read >= 0 {
-		op.Call = int64(v.at(v.ops[read].Call))
+		op.Call = int64(j.At(j.Ops[read].Call))
 	}
-	switch v.data(s.key) {
+	switch j.CellData(s.Key) {
 	case workload.JobsData:
 		op.Kind = linear.Run
 	case workload.ListData:
 		op.Kind, op.B = linear.Append, linear.None
 		if read >= 0 {
 			// What the section read, it read at the same instant as it wrote.
-			seen := v.readOp(read, h, time.Duration(op.Call), time.Duration(op.Return))
+			seen := j.readOp(read, h, time.Duration(op.Call), time.Duration(op.Return))
 			op.B = int64(len(h.Lists[seen.A]))
 			if !op.Optional() {
 				ops = append(ops, seen)
@@ -207,7 +204,7 @@ func (v *view) sectionOps(s *section, h *linear.History) []linear.Op {
 		}
 	case workload.CounterData, workload.StockData:
 		if read >= 0 {
-			op.Kind, op.A, op.B = linear.CAS, v.readValue(read), op.A
+			op.Kind, op.A, op.B = linear.CAS, j.ReadValue(read), op.A
 		}
 	}
 	return append(ops, op)
@@ -216,15 +213,15 @@ func (v *view) sectionOps(s *section, h *linear.History) []linear.Op {
 // takeOp is a section that took units in one step. What became of one without an
 // answer, the resource's log tells, if anything does. That the log is silent does not say:
 // a server that dies may have carried out what it could not tell any more.
-func (v *view) takeOp(op, first int) linear.Op {
-	w := &v.ops[op]
-	o := linear.Op{Kind: linear.CAS, Call: int64(v.at(v.ops[first].Call)), Return: linear.Never}
-	wanted := v.event(w.Call).Value.Number.V()
+func (j *judge) takeOp(op, first int) linear.Op {
+	w := &j.Ops[op]
+	o := linear.Op{Kind: linear.CAS, Call: int64(j.At(j.Ops[first].Call)), Return: linear.Never}
+	wanted := j.Event(w.Call).Value.Number.V()
 	if w.Type == history.OK {
-		e := v.event(w.Return)
-		o.A, o.B, o.Return = e.Value.Expected().V(), e.Value.Number.V(), int64(v.at(w.Return))
-	} else if x := v.acceptedEffect(op); x != nil {
-		o.A, o.B = x.number().V()+wanted, x.number().V()
+		e := j.Event(w.Return)
+		o.A, o.B, o.Return = e.Value.Expected().V(), e.Value.Number.V(), int64(j.At(w.Return))
+	} else if x := j.AcceptedEffect(op); x != nil {
+		o.A, o.B = x.Number().V()+wanted, x.Number().V()
 	} else {
 		o.Kind, o.A = linear.Sell, wanted
 	}
@@ -232,68 +229,42 @@ func (v *view) takeOp(op, first int) linear.Op {
 }
 
 // readOp is a read by itself.
-func (v *view) readOp(op int, h *linear.History, call, ret time.Duration) linear.Op {
+func (j *judge) readOp(op int, h *linear.History, call, ret time.Duration) linear.Op {
 	o := linear.Op{Kind: linear.Read, Call: int64(call), Return: int64(ret)}
-	if v.data(v.event(v.ops[op].Call).Value.Key) != workload.ListData {
-		o.A = v.readValue(op)
+	if j.CellData(j.Event(j.Ops[op].Call).Value.Key) != workload.ListData {
+		o.A = j.ReadValue(op)
 		return o
 	}
 	o.Kind, o.A = linear.ReadList, int64(len(h.Lists))
-	h.Lists = append(h.Lists, v.event(v.ops[op].Return).Value.List())
+	h.Lists = append(h.Lists, j.Event(j.Ops[op].Return).Value.List())
 	return o
 }
 
-// decisiveWrite is the write that says what became of a section: one that was
-// answered OK, or else one whose outcome is unknown; -1 where all failed.
-func (v *view) decisiveWrite(s *section) int {
-	found := -1
-	for _, w := range s.writes {
-		switch v.ops[w].Type {
-		case history.OK:
-			found = w
-		case history.Info:
-			if found < 0 || v.ops[found].Type != history.OK {
-				found = w
-			}
-		}
-	}
-	return found
-}
-
-// readValue is what a read saw; a cell that was never written has its initial
-// value.
-func (v *view) readValue(op int) int64 {
-	if n := v.number(op); n.IsSet() {
-		return n.V()
-	}
-	return v.h.Header.Initial.V()
-}
-
-// refusal is a write that the resource refused, nil for none.
-func (v *view) refusal() *effect {
-	for i := range v.effects {
-		if x := &v.effects[i]; x.changes() && x.refused {
+// firstRefusal is a write that the resource refused, nil for none.
+func (j *judge) firstRefusal() *facts.Effect {
+	for i := range j.Effects {
+		if x := &j.Effects[i]; x.Changes() && x.Refused {
 			return x
 		}
 	}
 	return nil
 }
 
-// brokenCell makes the finding that a cell's history has no explanation.
-func (v *view) brokenCell(f Finding, c *cell, d *decider) Finding {
-	if v.brief {
+// brokenCellFinding makes the finding that a cell's history has no explanation.
+func (j *judge) brokenCellFinding(f Finding, c *cell, d *decider) Finding {
+	if j.brief {
 		return violatedBriefly(f)
 	}
 	// From here on it is only a matter of showing what has been decided.
 	least := linear.Fewest(c.h.Ops, func(ops []linear.Op) linear.Result { return d.decide(ops, false) }, true)
-	var sections []*section
+	var sections []*facts.Section
 	for _, i := range least.Operations {
 		if x := c.from[i]; !slices.Contains(sections, x) {
 			sections = append(sections, x)
 		}
 	}
-	slices.SortStableFunc(sections, func(a, b *section) int { return cmp.Compare(v.opens(a), v.opens(b)) })
+	slices.SortStableFunc(sections, func(a, b *facts.Section) int { return cmp.Compare(j.SectionBegin(a), j.SectionBegin(b)) })
 	f.Verdict = Violated
-	f.Why = v.brokenWhy(sections)
-	return f.shown(v.brokenStory(sections, c.from[least.At], len(c.h.Ops)))
+	f.Why = j.brokenWhy(sections)
+	return f.withCounterexample(j.sectionsCounterexample(sections, c.from[least.At], len(c.h.Ops)))
 }

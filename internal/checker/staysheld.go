@@ -6,62 +6,64 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // keeper is a client that has asked for a lock which renews, and what has become of its grant.
 type keeper struct {
 	client string
 	// call is the invocation of its acquire; g is nil until it was granted.
-	call int
-	g    *grant
-	presence
+	call  int
+	grant *facts.Grant
+	facts.Presence
 }
 
 // judgeStaysHeld: a lock that renews stays its holder's for as long as the holder works and the nodes answer.
-func judgeStaysHeld(_ context.Context, v *view, _ Options) Finding {
-	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "grants for longer than the TTL"}, Method: "replay of the nodes' keys"}
-	ttl := time.Duration(v.h.Header.TTL)
+func judgeStaysHeld(_ context.Context, j *judge, _ Options) Finding {
+	f := Finding{Effort: Effort{Operations: len(j.Ops), Of: "grants for longer than the TTL"}, Method: "replay of the nodes' keys"}
+	ttl := time.Duration(j.History.Header.TTL)
 	switch {
-	case !v.h.Header.Renews:
+	case !j.History.Header.Renews:
 		return unknown("the lock does not renew itself", f.Effort)
-	case v.leased():
+	case j.LeaseInValue():
 		return unknown("the lock keeps its lease in the value of its key, so a key that stays does not show that it was renewed", f.Effort)
-	case v.severalLocks():
+	case j.SeveralLocks():
 		return unknown("the history is about several locks", f.Effort)
 	case ttl <= 0:
 		return unknown("the history does not say the lock's TTL", f.Effort)
 	}
-	keys, quorum := v.nodeKeys(), v.quorum()
+	keys, quorum := j.ReplayKeys(), j.Quorum()
 	doubt := -1
 	var keepers []*keeper
-	for i := range v.h.Events {
-		excuses := v.excusesKeepers(keys, i)
-		known := keys.see(i)
+	for i := range j.History.Events {
+		excuses := j.excusesKeepers(keys, i)
+		known := keys.Apply(i)
 		rest := keepers[:0]
 		for _, k := range keepers {
-			ends := k.g != nil && k.g.ends == i
+			ends := k.grant != nil && k.grant.End == i
 			if ends || excuses(k) {
-				f.Effort.Chances += k.renewed(v, v.at(i), ttl)
+				f.Effort.Chances += k.neededRenewal(j, j.At(i), ttl)
 			} else {
 				rest = append(rest, k)
 			}
 		}
 		var granted bool
-		if keepers, granted = v.followKeepers(rest, i); !known && !granted {
+		if keepers, granted = j.followKeepers(rest, i); !known && !granted {
 			continue
 		}
 		rest = keepers[:0]
 		for _, k := range keepers {
-			if k.g != nil {
-				surely, maybe := keys.have(k.g)
-				k.see(surely >= quorum, maybe >= quorum, i)
+			if k.grant != nil {
+				surely, maybe := keys.NodesWithKeyOf(k.grant)
+				k.Update(surely >= quorum, maybe >= quorum, i)
 			}
 			switch {
-			case k.gone < 0:
+			case k.GoneSince < 0:
 				rest = append(rest, k)
-			case 10*v.stalled(v.at(i)-2*ttl, v.at(i)) < ttl:
-				return v.notKept(f, k, ttl)
+			case 10*j.machineStalled(j.At(i)-2*ttl, j.At(i)) < ttl:
+				return j.notKeptFinding(f, k, ttl)
 			default:
 				doubt = i
 			}
@@ -69,120 +71,124 @@ func judgeStaysHeld(_ context.Context, v *view, _ Options) Finding {
 		keepers = rest
 	}
 	for _, k := range keepers {
-		f.Effort.Chances += k.renewed(v, v.end, ttl)
+		f.Effort.Chances += k.neededRenewal(j, j.End, ttl)
 	}
 	if doubt >= 0 {
 		f.Verdict, f.Events = Unknown, []int{doubt}
-		f.Why = "a lock was gone at " + instant(v.at(doubt)) + ", and the machine had stalled"
+		f.Why = "a lock was gone at " + words.Instant(j.At(doubt)) + ", and the machine had stalled"
 		return f
 	}
-	return f.tried("no lock was held for longer than its TTL, undisturbed", "%d %s, %skept",
-		f.Effort.Chances, f.Effort.What(), each(f.Effort.Chances))
+	return f.noViolation("no lock was held for longer than its TTL, undisturbed", "%d %s, %skept",
+		f.Effort.Chances, f.Effort.What(), eachIfSeveral(f.Effort.Chances))
 }
 
-// renewed is 1 for a grant that needed a renewal up to an instant, else 0.
-func (k *keeper) renewed(v *view, to, ttl time.Duration) int {
-	if k.g != nil && k.there && to-v.at(k.g.ret) > ttl {
+// neededRenewal is 1 for a grant that needed a renewal up to an instant, else 0.
+func (k *keeper) neededRenewal(j *judge, to, ttl time.Duration) int {
+	if k.grant != nil && k.WasThere && to-j.At(k.grant.Return) > ttl {
 		return 1
 	}
 	return 0
 }
 
 // followKeepers takes in what an event says of attempts, and reports whether one got the lock.
-func (v *view) followKeepers(keepers []*keeper, i int) (list []*keeper, granted bool) {
-	e, op := v.event(i), v.opAt[i]
+func (j *judge) followKeepers(keepers []*keeper, i int) (list []*keeper, granted bool) {
+	e, op := j.Event(i), j.OpAt[i]
 	if e.F != history.Acquire || op < 0 {
 		return keepers, false
 	}
-	waits := slices.IndexFunc(keepers, func(k *keeper) bool { return k.g == nil && k.client == e.Process })
-	switch g := v.grantOf(int(op)); {
-	case e.Type == history.Invoke:
-		if waits >= 0 { // its answer never came
-			keepers = slices.Delete(keepers, waits, waits+1)
+	waits := slices.IndexFunc(keepers, func(k *keeper) bool { return k.grant == nil && k.client == e.Process })
+	without := func() []*keeper {
+		if waits < 0 {
+			return keepers
 		}
-		if !v.struckAlready(e.Process, i) {
-			keepers = append(keepers, &keeper{client: e.Process, call: i, presence: absent})
-		}
-	case waits < 0:
-	case g == nil || g.outer >= 0:
-		keepers = slices.Delete(keepers, waits, waits+1)
-	default:
-		keepers[waits].g = g
-		return keepers, true
+		return slices.Delete(keepers, waits, waits+1)
 	}
-	return keepers, false
+	if e.Type == history.Invoke {
+		keepers = without() // the answer to the one before never came
+		if !j.struckWhenAsking(e.Process, i) {
+			keepers = append(keepers, &keeper{client: e.Process, call: i, Presence: facts.NotYetThere})
+		}
+		return keepers, false
+	}
+	g := j.GrantOf(int(op))
+	if waits < 0 || g == nil || g.Outer >= 0 {
+		return without(), false
+	}
+	keepers[waits].grant = g
+	return keepers, true
 }
 
 // excusesKeepers says which keepers an event excuses, by what was known before it.
-func (v *view) excusesKeepers(keys *nodeKeys, i int) func(*keeper) bool {
-	e := v.event(i)
+func (j *judge) excusesKeepers(keys *facts.KeyReplay, i int) func(*keeper) bool {
+	e := j.Event(i)
 	switch e.F {
 	case history.FaultBegin:
-		f := keys.fault(i)
-		return func(k *keeper) bool { return v.hinders(f, k.client) }
+		f := keys.FaultAt(i)
+		return func(k *keeper) bool { return j.mayKeepFromRenewing(f, k.client) }
 	case history.NodeDown, history.NodePromoted, history.NodeDemoted:
 		return func(*keeper) bool { return true }
 	case history.KeyUnclear:
-		return func(*keeper) bool { return ofLock(v.h, e) }
+		return func(*keeper) bool { return j.ConcernsLock(e) }
 	case history.KeySet, history.KeyExtended, history.KeyDeleted:
-		key := keys.key(e)
+		key := keys.State(e)
 		if key == nil {
 			break
 		}
 		was := *key // the event has its say before anybody asks
 		return func(k *keeper) bool {
-			return e.Value.Client != k.client && (was.unsure || was.client == k.client && was.set > k.call)
+			return e.Value.Client != k.client && (was.Unsure || was.Client == k.client && was.Set > k.call)
 		}
 	}
 	return func(*keeper) bool { return false }
 }
 
-// hinders reports that a fault may keep a client from renewing its lock: it strikes the client, a node, or a link that
+// mayKeepFromRenewing reports that a fault may keep a client from renewing its lock: it strikes the client, a node, or a link that
 // is not that of another client or of the resource.
-func (v *view) hinders(f *fault, client string) bool {
+func (j *judge) mayKeepFromRenewing(f *facts.Fault, client string) bool {
 	others := func(end string) bool {
-		return end == history.ResourceProcess || end != client && slices.Contains(v.h.Header.Clients, end)
+		return end == history.ResourceProcess || end != client && j.isClient(end)
 	}
-	return slices.ContainsFunc(f.strikes, func(s history.Strike) bool {
+	return slices.ContainsFunc(f.Strikes, func(s history.Strike) bool {
 		return len(s.Nodes) > 0 || slices.Contains(s.Clients, client) ||
 			slices.ContainsFunc(s.Links, func(l history.Link) bool { return !others(l.From) && !others(l.To) })
 	})
 }
 
-// struckAlready reports that a fault which hinders a client lasts when it asks for the lock.
-func (v *view) struckAlready(client string, call int) bool {
-	return slices.ContainsFunc(v.faults, func(f fault) bool {
-		return f.begin < call && (f.end < 0 || f.end > call) && v.hinders(&f, client)
+// struckWhenAsking reports that a fault which hinders a client lasts when it asks for the lock.
+func (j *judge) struckWhenAsking(client string, call int) bool {
+	return slices.ContainsFunc(j.Faults, func(f facts.Fault) bool {
+		return f.Begin < call && (f.End < 0 || f.End > call) && j.mayKeepFromRenewing(&f, client)
 	})
 }
 
-// stalled is for how long in a stretch of the run this machine stalled.
-func (v *view) stalled(from, to time.Duration) (sum time.Duration) {
-	for i := range v.h.Events {
-		if e := v.event(i); e.F == history.Stalled {
+// machineStalled is for how long in a stretch of the run this machine stalled.
+func (j *judge) machineStalled(from, to time.Duration) (sum time.Duration) {
+	for i := range j.History.Events {
+		if e := j.Event(i); e.F == history.Stalled {
 			sum += max(0, min(to, e.Time)-max(from, e.Time-time.Duration(e.Value.Took().V())))
 		}
 	}
 	return sum
 }
 
-func (v *view) notKept(f Finding, k *keeper, ttl time.Duration) Finding {
-	g, last := k.g, -1
-	for i := k.call; i < k.gone; i++ {
-		if e := v.event(i); (e.F == history.KeySet || e.F == history.KeyExtended) && e.Value.Client == g.client && ofLock(v.h, e) {
+func (j *judge) notKeptFinding(f Finding, k *keeper, ttl time.Duration) Finding {
+	g, last := k.grant, -1
+	for i := k.call; i < k.GoneSince; i++ {
+		e := j.Event(i)
+		if (e.F == history.KeySet || e.F == history.KeyExtended) && e.Value.Client == g.Client && j.ConcernsLock(e) {
 			last = i
 		}
 	}
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("the lock of %s was gone %s after it was granted: it was not kept (the TTL is %s)",
-		g.client, length(v.at(k.gone)-v.at(g.ret)), length(ttl))
-	c := &Counterexample{From: f.Effort.Chances + 1, Impossible: k.gone,
+		g.Client, length(j.At(k.GoneSince)-j.At(g.Return)), length(ttl))
+	c := &Counterexample{From: f.Effort.Chances + 1, Impossible: k.GoneSince,
 		Assumption: "that a lock which renews is renewed while its holder works"}
-	decides := g.ret // nobody renewed it
-	if e := v.event(k.gone); e.F == history.KeyDeleted {
-		decides = k.gone
+	decides := g.Return // nobody renewed it
+	if e := j.Event(k.GoneSince); e.F == history.KeyDeleted {
+		decides = k.GoneSince
 		switch e.Value.Client {
-		case g.client:
+		case g.Client:
 			c.Assumption = string(keepsOwn)
 		case "":
 			c.Assumption = string(remembers)
@@ -190,18 +196,19 @@ func (v *view) notKept(f Finding, k *keeper, ttl time.Duration) Finding {
 			c.Assumption = string(ownDelete)
 		}
 	}
-	c.Operations = []CounterOp{{Client: g.client, Op: "holds the lock", Events: sortedEvents(g.call, g.ret, last, k.gone, g.ends),
-		From: v.at(g.ret), To: min(v.at(g.ends), v.end), Believed: promiseWords(g), True: "its lock was gone at " + instant(v.at(k.gone))}}
-	s := v.newStory()
-	s.rests(decides)
-	s.grant(g, v.at(k.gone))
+	c.Operations = []CounterOp{{Client: g.Client, Op: "holds the lock", Events: sortedEvents(g.Call, g.Return, last, k.GoneSince, g.End),
+		From: j.At(g.Return), To: min(j.At(g.End), j.End),
+		Believed: promiseWords(g), True: "its lock was gone at " + words.Instant(j.At(k.GoneSince))}}
+	s := j.newStory()
+	s.decidedBy(decides)
+	s.tellGrant(g, j.At(k.GoneSince))
 	if last >= 0 {
-		e := v.event(last)
+		e := j.Event(last)
 		did := map[bool]string{true: "set", false: "renewed"}[e.F == history.KeySet]
-		s.tell(turning, last, "%s %s its key on node %s for the last time", g.client, did, e.Process)
+		s.tell(turning, last, "%s %s its key on node %s for the last time", g.Client, did, e.Process)
 	}
-	s.tell(turning, k.gone, "the lock of %s was gone: %s", g.client, v.wentWords(k.gone))
-	s.end(g, "")
-	c.tells(s)
-	return f.shown(c)
+	s.tell(turning, k.GoneSince, "the lock of %s was gone: %s", g.Client, j.goneWords(k.GoneSince))
+	s.tellEnd(g, "")
+	c.setStory(s)
+	return f.withCounterexample(c)
 }

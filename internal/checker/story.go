@@ -6,7 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // maxSentences is how long a story may be; what matters least is left out.
@@ -24,12 +26,12 @@ const (
 
 // story collects sentences in any order.
 type story struct {
-	v    *view
+	j    *judge
 	list []weighed
 	// decisive are the events without which the violation would not have been, also has what is to be
 	// added to the sentence of an event.
 	decisive []int
-	also     map[int]string
+	suffixes map[int]string
 }
 
 type weighed struct {
@@ -37,21 +39,21 @@ type weighed struct {
 	weight weight
 }
 
-func (v *view) newStory() *story { return &story{v: v, also: make(map[int]string)} }
+func (j *judge) newStory() *story { return &story{j: j, suffixes: make(map[int]string)} }
 
-// rests takes note of the events without which the violation would not have been, and tells of those that are faults.
-func (s *story) rests(events ...int) {
+// decidedBy takes note of the events without which the violation would not have been, and tells of those that are faults.
+func (s *story) decidedBy(events ...int) {
 	s.decisive = sortedEvents(append(s.decisive, events...)...)
-	for i := range s.v.faults {
-		if f := &s.v.faults[i]; slices.Contains(events, f.begin) {
-			s.tell(decisive, f.begin, "%s", s.v.faultWords(f))
+	for i := range s.j.Faults {
+		if f := &s.j.Faults[i]; slices.Contains(events, f.Begin) {
+			s.tell(decisive, f.Begin, "%s", s.j.faultWords(f))
 		}
 	}
 }
 
 // tell adds a sentence about an event.
 func (s *story) tell(w weight, event int, format string, args ...any) {
-	s.tellAt(w, s.v.at(event), event, format, args...)
+	s.tellAt(w, s.j.At(event), event, format, args...)
 }
 
 // tellAt adds a sentence about an instant that the event made known.
@@ -65,84 +67,84 @@ func (s *story) tellAt(w weight, at time.Duration, event int, format string, arg
 	s.list = append(s.list, weighed{Sentence{At: at, Event: event, Text: text}, w})
 }
 
-// grant tells of a grant and of the end of its promise where that lies before
+// tellGrant tells of a grant and of the end of its promise where that lies before
 // the given instant.
-func (s *story) grant(g *grant, before time.Duration) {
-	s.tell(turning, g.ret, "%s", s.v.grantWords(g))
-	s.tell(filler, g.call, "%s asked for the lock", g.client)
-	for _, x := range slices.Backward(g.extends) {
-		if s.v.at(x.ret) < before {
-			s.tell(setting, x.ret, "%s renewed its lock, valid until %s", g.client, instant(x.until))
+func (s *story) tellGrant(g *facts.Grant, before time.Duration) {
+	s.tell(turning, g.Return, "%s", s.j.grantWords(g))
+	s.tell(filler, g.Call, "%s asked for the lock", g.Client)
+	for _, x := range slices.Backward(g.Renewals) {
+		if s.j.At(x.Return) < before {
+			s.tell(setting, x.Return, "%s renewed its lock, valid until %s", g.Client, words.Instant(x.Until))
 			break
 		}
 	}
-	if last := g.lastPromise(); last.over(before) && last.over(s.v.at(g.ends)) {
-		s.tellAt(turning, last.end, g.ret, "the validity of %s ended; %s did not notice", g.client, g.client)
+	if last := g.LastPromise(); last.EndedBefore(before) && last.EndedBefore(s.j.At(g.End)) {
+		s.tellAt(turning, last.End, g.Return, "the validity of %s ended; %s did not notice", g.Client, g.Client)
 	}
 }
 
-// faults tells of the faults that began in a stretch of the run and struck one
+// tellFaults tells of the faults that began in a stretch of the run and struck one
 // of the clients or no client at all: a node, a link.
-func (s *story) faults(from, to time.Duration, clients ...string) {
-	for i := range s.v.faults {
-		f := &s.v.faults[i]
-		at := s.v.at(f.begin)
-		lasts := f.does(history.BendsClock) && (f.end < 0 || s.v.at(f.end) > from)
+func (s *story) tellFaults(from, to time.Duration, clients ...string) {
+	for i := range s.j.Faults {
+		f := &s.j.Faults[i]
+		at := s.j.At(f.Begin)
+		lasts := f.Does(history.BendsClock) && (f.End < 0 || s.j.At(f.End) > from)
 		if at < from && !lasts || at > to {
 			continue
 		}
-		struck := f.clients()
+		struck := f.Clients()
 		if len(struck) > 0 && !slices.ContainsFunc(struck, func(c string) bool { return slices.Contains(clients, c) }) {
 			continue
 		}
-		s.tell(setting, f.begin, "%s", s.v.faultWords(f))
-		if len(struck) > 0 && f.end >= 0 && s.v.at(f.end) <= to && f.does(history.Stops) && !f.does(history.Kills) {
-			s.tell(filler, f.end, "%s ran on", struck[0])
+		s.tell(setting, f.Begin, "%s", s.j.faultWords(f))
+		if len(struck) > 0 && f.End >= 0 && s.j.At(f.End) <= to && f.Does(history.Stops) && !f.Does(history.Kills) {
+			s.tell(filler, f.End, "%s ran on", struck[0])
 		}
 	}
 }
 
-// end tells how a belief ended.
-func (s *story) end(g *grant, also string) {
-	switch g.how {
-	case endless:
-		s.tell(setting, len(s.v.h.Events)-1, "the history ends, and %s never asked to release%s", g.client, also)
-	case released:
-		s.tell(setting, g.ends, "%s asked to release%s", g.client, also)
-	case killed:
-		s.tell(setting, g.ends, "%s was killed%s", g.client, also)
-	case superseded:
-		s.tell(setting, g.ends, "%s gave up what it had and asked anew%s", g.client, also)
+// tellEnd tells how a belief ended.
+func (s *story) tellEnd(g *facts.Grant, also string) {
+	switch g.Ending {
+	case facts.Endless:
+		s.tell(setting, len(s.j.History.Events)-1, "the history ends, and %s never asked to release%s", g.Client, also)
+	case facts.Released:
+		s.tell(setting, g.End, "%s asked to release%s", g.Client, also)
+	case facts.Killed:
+		s.tell(setting, g.End, "%s was killed%s", g.Client, also)
+	case facts.Superseded:
+		s.tell(setting, g.End, "%s gave up what it had and asked anew%s", g.Client, also)
 	}
 }
 
-// writes tells of the accepted writes of the clients in a stretch of the run.
-func (s *story) writes(from, to time.Duration, clients ...string) {
-	for i := range s.v.sections {
-		x := &s.v.sections[i]
-		if !slices.Contains(clients, x.client) {
+// tellWrites tells of the accepted writes of the clients in a stretch of the run.
+func (s *story) tellWrites(from, to time.Duration, clients ...string) {
+	for i := range s.j.Sections {
+		x := &s.j.Sections[i]
+		if !slices.Contains(clients, x.Client) {
 			continue
 		}
-		for _, op := range x.writes {
-			o := &s.v.ops[op]
-			if s.v.at(o.Return) < from || s.v.at(o.Return) > to {
+		for _, op := range x.Writes {
+			o := &s.j.Ops[op]
+			if s.j.At(o.Return) < from || s.j.At(o.Return) > to {
 				continue
 			}
-			s.tell(setting, o.Return, "%s", s.v.writeWords(x, op))
+			s.tell(setting, o.Return, "%s", s.j.writeWords(x, op))
 		}
 	}
 }
 
 // writeWords tell of a write: "c2 wrote 1 from 0".
-func (v *view) writeWords(x *section, op int) string {
-	o := &v.ops[op]
-	verb := cmp.Or(v.work.CellOf(x.key).Wrote, "wrote")
-	text := x.client + " " + verb
-	if n := v.number(op); n.IsSet() {
-		text = fmt.Sprintf("%s %s %d", x.client, verb, n.V())
+func (j *judge) writeWords(x *facts.Section, op int) string {
+	o := &j.Ops[op]
+	verb := cmp.Or(j.Workload.CellOf(x.Key).Wrote, "wrote")
+	text := x.Client + " " + verb
+	if n := j.Number(op); n.IsSet() {
+		text = fmt.Sprintf("%s %s %d", x.Client, verb, n.V())
 	}
-	if r := v.lastRead(x, op); r >= 0 {
-		if n := v.number(r); n.IsSet() {
+	if r := j.LastReadBefore(x, op); r >= 0 {
+		if n := j.Number(r); n.IsSet() {
 			text += fmt.Sprintf(" from %d", n.V())
 		}
 	}
@@ -155,18 +157,6 @@ func (v *view) writeWords(x *section, op int) string {
 	return text
 }
 
-// lastRead is the latest successful read of the section before a write, -1 for
-// none.
-func (v *view) lastRead(x *section, write int) int {
-	for i := len(x.reads) - 1; i >= 0; i-- {
-		o := &v.ops[x.reads[i]]
-		if o.Type == history.OK && o.Return < v.ops[write].Call {
-			return x.reads[i]
-		}
-	}
-	return -1
-}
-
 // sentences gives the story in order of time, at most maxSentences long.
 func (s *story) sentences() []Sentence {
 	list := slices.Clone(s.list)
@@ -175,9 +165,9 @@ func (s *story) sentences() []Sentence {
 		if slices.Contains(s.decisive, x.Event) && x.weight >= setting {
 			x.Decisive, x.weight = true, decisive
 		}
-		if x.At == s.v.at(x.Event) && x.weight >= turning {
-			x.Text += s.also[x.Event]
-			delete(s.also, x.Event)
+		if x.At == s.j.At(x.Event) && x.weight >= turning {
+			x.Text += s.suffixes[x.Event]
+			delete(s.suffixes, x.Event)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b weighed) int {

@@ -7,18 +7,20 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // judgeTokens: a later grant has a strictly larger token. A grant is later than
 // another where it was asked for after the other had been given; or given after the
-// other's hold had ended, with the nodes having seen its keys after the other's.
+// other's holding had ended, with the nodes having seen its keys after the other's.
 // A re-entry is part of the grant it re-enters.
-func judgeTokens(_ context.Context, v *view, _ Options) Finding {
-	f := Finding{Effort: Effort{Operations: len(v.ops), Of: "later grants"}, Method: "sweep in real-time order"}
+func judgeTokens(_ context.Context, j *judge, _ Options) Finding {
+	f := Finding{Effort: Effort{Operations: len(j.Ops), Of: "later grants"}, Method: "sweep in real-time order"}
 	var tokens []int
-	for i := range v.grants {
-		if g := &v.grants[i]; g.token.IsSet() && g.outer < 0 {
+	for i := range j.Grants {
+		if g := &j.Grants[i]; g.Token.IsSet() && g.Outer < 0 {
 			tokens = append(tokens, i)
 		}
 	}
@@ -26,22 +28,25 @@ func judgeTokens(_ context.Context, v *view, _ Options) Finding {
 		f.Verdict, f.Why = Unknown, "no grant carried a token"
 		return f
 	}
-	given := func(g *grant) time.Duration { return v.at(g.ret) }
-	asked := func(g *grant) time.Duration { return v.at(g.call) }
-	over := func(g *grant) time.Duration { return max(given(g), g.lastPromise().cut(v.believedUntil(g))) }
+	given := func(g *facts.Grant) time.Duration { return j.At(g.Return) }
+	asked := func(g *facts.Grant) time.Duration { return j.At(g.Call) }
+	over := func(g *facts.Grant) time.Duration {
+		return max(given(g), g.LastPromise().EarlierOf(j.BelievedUntil(g)))
+	}
 	var o order
-	o.eachClient(v, tokens)
-	o.sweep(v, tokens, given, asked, nil)
-	if keys := v.keysSet(); len(keys) > 0 {
-		o.sweep(v, tokens, over, given, func(a, b *grant) bool {
-			return keys.before(a.owner, b.owner) && (v.unclear < 0 || b.ret < v.unclear)
+	o.compareWithinClients(j, tokens)
+	o.sweep(j, tokens, given, asked, nil)
+	if keys := j.keysSet(); len(keys) > 0 {
+		o.sweep(j, tokens, over, given, func(a, b *facts.Grant) bool {
+			return keys.before(a.Owner, b.Owner) && (j.FirstUnclear < 0 || b.Return < j.FirstUnclear)
 		})
 	}
 	f.Effort.Chances = o.chances
 	if o.second >= 0 {
-		return v.unordered(f, &v.grants[o.first], &v.grants[o.second])
+		return j.tokenOrderFinding(f, &j.Grants[o.first], &j.Grants[o.second])
 	}
-	return f.tried("no grant came after another", "%s, %swith a larger token", plural(f.Effort.Chances, "later grant"), each(f.Effort.Chances))
+	return f.noViolation("no grant came after another", "%s, %swith a larger token",
+		words.Count(f.Effort.Chances, "later grant"), eachIfSeveral(f.Effort.Chances))
 }
 
 // order is what sweeps over the grants found.
@@ -57,10 +62,10 @@ type order struct {
 // where that was more than once.
 type keysSet map[string]map[string]int
 
-func (v *view) keysSet() keysSet {
+func (j *judge) keysSet() keysSet {
 	k := make(keysSet)
-	for i := range v.h.Events {
-		e := v.event(i)
+	for i := range j.History.Events {
+		e := j.Event(i)
 		if e.F != history.KeySet || e.Value.Owner == "" {
 			continue
 		}
@@ -93,19 +98,19 @@ func (k keysSet) before(a, b string) bool {
 	return met && a != b
 }
 
-// eachClient compares the grants of each client, which came one after the other
+// compareWithinClients compares the grants of each client, which came one after the other
 // whatever their stamps.
-func (o *order) eachClient(v *view, grants []int) {
-	o.later, o.first, o.second = make([]bool, len(v.grants)), -1, -1
-	highest := make(map[holder]int)
+func (o *order) compareWithinClients(j *judge, grants []int) {
+	o.later, o.first, o.second = make([]bool, len(j.Grants)), -1, -1
+	highest := make(map[facts.Holder]int)
 	for _, i := range grants {
-		g := &v.grants[i]
-		k := holder{g.client, g.lock}
+		g := &j.Grants[i]
+		k := facts.Holder{Client: g.Client, Lock: g.Lock}
 		before, some := highest[k]
 		if some {
-			o.compare(v, i, []int{before}, nil)
+			o.compare(j, i, []int{before}, nil)
 		}
-		if !some || g.token.V() > v.grants[before].token.V() {
+		if !some || g.Token.V() > j.Grants[before].Token.V() {
 			highest[k] = i
 		}
 	}
@@ -113,40 +118,40 @@ func (o *order) eachClient(v *view, grants []int) {
 
 // sweep compares each grant with those that were done before it came; where sure is
 // not nil, only with those of which it is sure.
-func (o *order) sweep(v *view, grants []int, done, came func(*grant) time.Duration, sure func(a, b *grant) bool) {
-	by := func(at func(*grant) time.Duration) []int {
+func (o *order) sweep(j *judge, grants []int, done, came func(*facts.Grant) time.Duration, sure func(a, b *facts.Grant) bool) {
+	by := func(at func(*facts.Grant) time.Duration) []int {
 		list := slices.Clone(grants)
-		slices.SortStableFunc(list, func(i, j int) int {
-			a, b := &v.grants[i], &v.grants[j]
-			return cmp.Or(cmp.Compare(a.lock, b.lock), cmp.Compare(at(a), at(b)))
+		slices.SortStableFunc(list, func(x, y int) int {
+			a, b := &j.Grants[x], &j.Grants[y]
+			return cmp.Or(cmp.Compare(a.Lock, b.Lock), cmp.Compare(at(a), at(b)))
 		})
 		return list
 	}
 	byDone, next := by(done), 0
 	var earlier []int // those of the same lock that are done, the highest token last
 	for _, i := range by(came) {
-		g := &v.grants[i]
-		if len(earlier) > 0 && v.grants[earlier[0]].lock != g.lock {
+		g := &j.Grants[i]
+		if len(earlier) > 0 && j.Grants[earlier[0]].Lock != g.Lock {
 			earlier = earlier[:0]
 		}
 		for ; next < len(byDone); next++ {
-			before := &v.grants[byDone[next]]
+			before := &j.Grants[byDone[next]]
 			// At equal stamps the invocation comes first: the two overlap.
-			if before.lock > g.lock || before.lock == g.lock && done(before) >= came(g) {
+			if before.Lock > g.Lock || before.Lock == g.Lock && done(before) >= came(g) {
 				break
 			}
-			if before.lock == g.lock {
-				earlier = v.insertByToken(earlier, byDone[next])
+			if before.Lock == g.Lock {
+				earlier = j.insertByToken(earlier, byDone[next])
 			}
 		}
-		o.compare(v, i, earlier, sure)
+		o.compare(j, i, earlier, sure)
 	}
 }
 
 // insertByToken keeps grants sorted by their tokens. Mostly the newest has the highest.
-func (v *view) insertByToken(list []int, i int) []int {
+func (j *judge) insertByToken(list []int, i int) []int {
 	at := len(list)
-	for at > 0 && v.grants[list[at-1]].token.V() > v.grants[i].token.V() {
+	for at > 0 && j.Grants[list[at-1]].Token.V() > j.Grants[i].Token.V() {
 		at--
 	}
 	return slices.Insert(list, at, i)
@@ -155,46 +160,46 @@ func (v *view) insertByToken(list []int, i int) []int {
 // compare looks for an earlier grant that has no smaller token. A grant with a
 // higher token may be one that is not surely earlier, so that the next must be asked
 // as well.
-func (o *order) compare(v *view, i int, earlier []int, sure func(a, b *grant) bool) {
-	g := &v.grants[i]
+func (o *order) compare(j *judge, i int, earlier []int, sure func(a, b *facts.Grant) bool) {
+	g := &j.Grants[i]
 	for k := len(earlier) - 1; k >= 0; k-- {
-		before := &v.grants[earlier[k]]
+		before := &j.Grants[earlier[k]]
 		if before == g || sure != nil && !sure(before, g) {
 			continue
 		}
 		if !o.later[i] {
 			o.later[i], o.chances = true, o.chances+1
 		}
-		if g.token.V() <= before.token.V() && (o.second < 0 || g.ret < v.grants[o.second].ret) {
+		if g.Token.V() <= before.Token.V() && (o.second < 0 || g.Return < j.Grants[o.second].Return) {
 			o.first, o.second = earlier[k], i
 		}
 		return
 	}
 }
 
-func (v *view) unordered(f Finding, a, b *grant) Finding {
+func (j *judge) tokenOrderFinding(f Finding, a, b *facts.Grant) Finding {
 	f.Verdict = Violated
-	f.Why = fmt.Sprintf("token %d of %s was followed by token %d of %s", a.token.V(), a.client, b.token.V(), b.client)
-	if v.brief {
+	f.Why = fmt.Sprintf("token %d of %s was followed by token %d of %s", a.Token.V(), a.Client, b.Token.V(), b.Client)
+	if j.brief {
 		return f
 	}
-	f.Events = sortedEvents(a.call, a.ret, b.call, b.ret)
-	why := v.whyUnordered(a, b)
-	c := &Counterexample{From: len(v.grants), Impossible: b.ret, Assumption: string(why.cause)}
-	for _, g := range []*grant{a, b} {
-		c.Operations = append(c.Operations, CounterOp{Client: g.client, Op: fmt.Sprintf("gets token %d", g.token.V()),
-			Events: sortedEvents(g.call, g.ret), From: v.at(g.call), To: v.at(g.ret)})
+	f.Events = sortedEvents(a.Call, a.Return, b.Call, b.Return)
+	why := j.whyUnordered(a, b)
+	c := &Counterexample{From: len(j.Grants), Impossible: b.Return, Assumption: string(why.cause)}
+	for _, g := range []*facts.Grant{a, b} {
+		c.Operations = append(c.Operations, CounterOp{Client: g.Client, Op: fmt.Sprintf("gets token %d", g.Token.V()),
+			Events: sortedEvents(g.Call, g.Return), From: j.At(g.Call), To: j.At(g.Return)})
 	}
-	c.Operations[1].Believed = fmt.Sprintf("has a token above %d", a.token.V())
-	c.Operations[1].True = fmt.Sprintf("has token %d", b.token.V())
-	s := v.newStory()
-	s.culprit(why, b.ret)
-	s.grant(a, v.at(b.ret))
-	s.end(a, "")
-	s.faults(v.at(a.call), v.at(b.ret), a.client, b.client)
-	s.tell(filler, b.call, "%s asked for the lock", b.client)
-	s.tell(turning, b.ret, "%s, though %d had been given before", v.grantWords(b), a.token.V())
-	c.tells(s)
+	c.Operations[1].Believed = fmt.Sprintf("has a token above %d", a.Token.V())
+	c.Operations[1].True = fmt.Sprintf("has token %d", b.Token.V())
+	s := j.newStory()
+	s.tellReason(why, b.Return)
+	s.tellGrant(a, j.At(b.Return))
+	s.tellEnd(a, "")
+	s.tellFaults(j.At(a.Call), j.At(b.Return), a.Client, b.Client)
+	s.tell(filler, b.Call, "%s asked for the lock", b.Client)
+	s.tell(turning, b.Return, "%s, though %d had been given before", j.grantWords(b), a.Token.V())
+	c.setStory(s)
 	f.Counterexample = c
 	return f
 }

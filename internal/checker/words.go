@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
@@ -27,27 +28,17 @@ func length(d time.Duration) string {
 	return fmt.Sprintf("%d ns", d)
 }
 
-// instant says when something was, counted from the run's start.
-func instant(d time.Duration) string {
-	if d == forever {
-		return "never"
-	}
-	return fmt.Sprintf("%.3f s", d.Seconds())
-}
-
-func plural(n int, noun string) string { return words.Count(n, noun) }
-
-// each begins what is said of every one of n things: "2 writes, each in time", but
+// eachIfSeveral begins what is said of every one of n things: "2 writes, each in time", but
 // "1 write, in time".
-func each(n int) string {
+func eachIfSeveral(n int) string {
 	if n == 1 {
 		return ""
 	}
 	return "each "
 }
 
-// all is the same of things taken together: "2 sections, all explained by one order".
-func all(n int) string {
+// allIfSeveral is the same of things taken together: "2 sections, all explained by one order".
+func allIfSeveral(n int) string {
 	if n == 1 {
 		return ""
 	}
@@ -56,54 +47,53 @@ func all(n int) string {
 
 // grantWords tell of a grant: "c1 got the lock on 5 of 5 nodes, valid until
 // 0.994 s".
-func (v *view) grantWords(g *grant) string {
-	e := v.event(g.ret)
+func (j *judge) grantWords(g *facts.Grant) string {
+	e := j.Event(g.Return)
 	var b strings.Builder
 	verb := "got the lock"
-	if g.outer >= 0 {
+	if g.Outer >= 0 {
 		verb = "entered the lock once more"
 	}
-	fmt.Fprintf(&b, "%s %s", g.client, verb)
-	if g.lock != "" {
-		fmt.Fprintf(&b, " %q", g.lock)
+	fmt.Fprintf(&b, "%s %s", g.Client, verb)
+	if g.Lock != "" {
+		fmt.Fprintf(&b, " %q", g.Lock)
 	}
-	switch n := len(e.Value.Nodes()); {
-	case n == 1 && e.Value.Nodes()[0] == history.PrimaryProcess:
+	if nodes := e.Value.Nodes(); len(nodes) == 1 && nodes[0] == history.PrimaryProcess {
 		b.WriteString(" on the primary")
-	case n > 0 && len(v.h.Header.Nodes) > 0:
-		fmt.Fprintf(&b, " on %d of %s", n, plural(len(v.h.Header.Nodes), "node"))
+	} else if n := len(nodes); n > 0 && len(j.History.Header.Nodes) > 0 {
+		fmt.Fprintf(&b, " on %d of %s", n, words.Count(len(j.History.Header.Nodes), "node"))
 	}
-	if g.until.given {
-		fmt.Fprintf(&b, ", valid until %s", instant(g.until.end))
+	if g.Until.Given {
+		fmt.Fprintf(&b, ", valid until %s", words.Instant(g.Until.End))
 	}
-	if g.token.IsSet() {
-		fmt.Fprintf(&b, ", with token %d", g.token.V())
+	if g.Token.IsSet() {
+		fmt.Fprintf(&b, ", with token %d", g.Token.V())
 	}
 	return b.String()
 }
 
 // promiseWords tell what a client believed of its grant.
-func promiseWords(g *grant) string {
-	last := g.lastPromise()
-	if !last.given {
+func promiseWords(g *facts.Grant) string {
+	last := g.LastPromise()
+	if !last.Given {
 		return "holds the lock until it releases it"
 	}
-	return "holds the lock until " + instant(last.end)
+	return "holds the lock until " + words.Instant(last.End)
 }
 
 // faultWords tell of a fault: "c1 was paused for 2.00 s at before-write".
-func (v *view) faultWords(f *fault) string {
-	e := v.event(f.begin)
+func (j *judge) faultWords(f *facts.Fault) string {
+	e := j.Event(f.Begin)
 	var b strings.Builder
-	if f.impact != nil && f.impact.Words != "" {
-		b.WriteString(f.impact.Words)
+	if f.Impact != nil && f.Impact.Words != "" {
+		b.WriteString(f.Impact.Words)
 	} else {
 		fmt.Fprintf(&b, "the fault %s struck %s", e.Value.Fault(), cmp.Or(e.Value.Target(), "the system"))
 	}
-	if f.took > 0 && (f.impact == nil || !f.impact.Instant) {
-		fmt.Fprintf(&b, " for %s", length(f.took))
+	if f.Took > 0 && (f.Impact == nil || !f.Impact.Instant) {
+		fmt.Fprintf(&b, " for %s", length(f.Took))
 	}
-	if p := v.pointBefore(f); p != "" {
+	if p := j.pointBefore(f); p != "" {
 		fmt.Fprintf(&b, " at %s", p)
 	}
 	if d := e.Value.Detail(); d != "" {
@@ -114,10 +104,10 @@ func (v *view) faultWords(f *fault) string {
 
 // pointBefore is the point at which a client was when the fault struck it: the
 // last thing it did before, if that was to pass a point.
-func (v *view) pointBefore(f *fault) string {
-	struck := f.clients()
-	for i := f.begin - 1; i >= 0 && len(struck) > 0; i-- {
-		if e := v.event(i); slices.Contains(struck, e.Process) {
+func (j *judge) pointBefore(f *facts.Fault) string {
+	struck := f.Clients()
+	for i := f.Begin - 1; i >= 0 && len(struck) > 0; i-- {
+		if e := j.Event(i); slices.Contains(struck, e.Process) {
 			if e.F == history.Point {
 				return e.Value.Point()
 			}
@@ -140,23 +130,23 @@ func onNodes(nodes []string) string {
 }
 
 // setForWords say for how long the event of a key set it: " for 1.00 s".
-func (v *view) setForWords(event int) string {
-	if ttl := v.event(event).Value.TTL(); ttl.IsSet() {
+func (j *judge) setForWords(event int) string {
+	if ttl := j.Event(event).Value.TTL(); ttl.IsSet() {
 		return " for " + length(time.Duration(ttl.V()))
 	}
 	return " without a TTL"
 }
 
 // meanwhileWords say what a client was doing when a command of its changed a key: ", while it renewed", " (DEL)".
-func (v *view) meanwhileWords(client string, event int) string {
+func (j *judge) meanwhileWords(client string, event int) string {
 	text := ""
-	if name := v.commandAt(client, event); name != "" {
+	if name := j.commandAt(client, event); name != "" {
 		text = " by " + name
 	}
 	doing := map[history.F]string{
 		history.Release: ", to release", history.Extend: ", to renew", history.Acquire: ", while it asked for the lock"}
-	for i := range v.ops {
-		o := &v.ops[i]
+	for i := range j.Ops {
+		o := &j.Ops[i]
 		if words, some := doing[o.F]; some && o.Process == client && o.Call < event && (o.Return < 0 || o.Return > event) {
 			return text + words
 		}
@@ -165,10 +155,10 @@ func (v *view) meanwhileWords(client string, event int) string {
 }
 
 // commandAt is the only command, if commands were recorded, that a client had under way to a node when something became of a key there.
-func (v *view) commandAt(client string, event int) (name string) {
-	e := v.event(event)
-	for i := range v.h.Events {
-		x := v.event(i)
+func (j *judge) commandAt(client string, event int) (name string) {
+	e := j.Event(event)
+	for i := range j.History.Events {
+		x := j.Event(i)
 		c := x.Value.Command()
 		if x.F != history.Sent || x.Process != client || c == nil || c.Node != e.Process || c.Opens || time.Duration(c.Left) > e.Time {
 			continue

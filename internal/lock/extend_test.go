@@ -45,10 +45,9 @@ func TestExtensionOfAQuorum(t *testing.T) {
 				return
 			}
 			for i, node := range tb.nodes {
-				switch {
-				case i < c.lost:
+				if i < c.lost {
 					node.Memory().Set("lock", "c2", time.Hour, false)
-				case i < c.lost+c.silent:
+				} else if i < c.lost+c.silent {
 					node.Way = commandtest.Mute
 				}
 			}

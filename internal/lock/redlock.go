@@ -56,17 +56,17 @@ func (l *redlock) attempt() (Grant, Result) {
 	g := Grant{Owner: l.owner()}
 	start := l.now()
 	if l.Mistakes.TokenFirst {
-		if r := l.number(&g, round{}); r.Outcome != OK {
+		if r := l.addToken(&g, round{}); r.Outcome != OK {
 			return Grant{}, r
 		}
 	}
 	round := l.ask(l.acquireCommand(g.Owner))
 	g.Nodes = round.yes
-	held, reason := l.enough(round), ""
+	held, reason := l.isWon(round), ""
 	if held {
 		l.env.Point(PointQuorum)
 		if !l.Mistakes.TokenFirst {
-			r := l.number(&g, round)
+			r := l.addToken(&g, round)
 			held, reason = r.Outcome == OK, r.Err
 		}
 	}
@@ -81,10 +81,9 @@ func (l *redlock) attempt() (Grant, Result) {
 	if !l.Mistakes.NoCleanup {
 		l.releaseAll(g.Owner)
 	}
-	switch {
-	case held:
+	if held {
 		reason = "quorum came too late: no validity left"
-	case reason == "":
+	} else if reason == "" {
 		reason = l.noQuorum(len(round.yes))
 	}
 	return Grant{}, Result{Outcome: Fail, Err: reason}
@@ -99,15 +98,14 @@ func (l *redlock) noQuorum(granted int) string {
 	return l.reasons[granted]
 }
 
-// number gives the grant its token, where it gets one.
-func (l *redlock) number(g *Grant, won round) (r Result) {
+// addToken gives the grant its token, where it gets one.
+func (l *redlock) addToken(g *Grant, won round) (r Result) {
 	r.Outcome = OK
-	switch {
-	case l.Tokens.Drawn():
+	if l.Tokens.Drawn() {
 		g.Token, r = l.drawToken(l.env)
-	case l.Tokens.countsAtNodes():
+	} else if l.Tokens.countsAtNodes() {
 		g.Token = won.highest
-		if l.Tokens == QuorumCounter && !l.raise(g.Token) {
+		if l.Tokens == QuorumCounter && !l.raiseCounter(g.Token) {
 			r = Result{Outcome: Fail, Err: "too few nodes took the token back"}
 		}
 	}
@@ -126,8 +124,8 @@ func (l *redlock) owner() string {
 	return l.value
 }
 
-// enough reports whether a round was won.
-func (l *redlock) enough(r round) bool {
+// isWon reports whether a round was won.
+func (l *redlock) isWon(r round) bool {
 	if l.Mistakes.RaiseOnError && r.silent > 0 {
 		return false
 	}
@@ -146,9 +144,9 @@ func (l *redlock) acquireCommand(owner string) (command.Command, reading) {
 	return command.SetNX(l.Key, owner, l.TTL), granted
 }
 
-// raise writes the token back to a quorum, so that every later quorum has a
+// raiseCounter writes the token back to a quorum, so that every later quorum has a
 // node that counts on from it.
-func (l *redlock) raise(token int64) bool {
+func (l *redlock) raiseCounter(token int64) bool {
 	round := l.ask(command.Eval(raiseCounterScript, []string{l.counterKey()}, command.Itoa(token)),
 		func(r command.Reply) (bool, int64) { return r.OK() && r.Int >= token, r.Int })
 	return len(round.yes) >= l.quorum()
@@ -156,10 +154,10 @@ func (l *redlock) raise(token int64) bool {
 
 func (l *redlock) Release(g Grant) Result {
 	round := l.releaseAll(g.Owner)
-	switch {
-	case len(round.yes) >= l.quorum():
+	if len(round.yes) >= l.quorum() {
 		return Result{Outcome: OK}
-	case len(round.yes)+round.silent >= l.quorum():
+	}
+	if len(round.yes)+round.silent >= l.quorum() {
 		return Result{Outcome: Info, Err: "too few nodes answered the release"}
 	}
 	return Result{Outcome: Fail, Err: "not ours any more on a majority of nodes"}

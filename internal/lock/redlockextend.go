@@ -47,12 +47,15 @@ func (l *extendingRedlock) Remaining(g Grant) time.Duration {
 // extend extends the lease once, on all nodes. It counts with a majority of them,
 // before the promise that it extends has ended.
 func (l *extendingRedlock) extend(owner string) (Grant, Result) {
-	before := l.renewal.holding()
+	before := l.renewal.heldGrant()
 	start := l.now()
 	round := l.ask(l.extendOwn(owner), done)
 	g := Grant{Owner: owner, Until: l.until(start), Nodes: round.yes}
-	switch late := before.Owner == owner && l.redlock.Remaining(before) <= 0; {
-	case l.Mistakes.ExtendAnyhow:
+	late := before.Owner == owner && l.redlock.Remaining(before) <= 0
+	if l.Mistakes.ExtendAnyhow {
+		return g, Result{Outcome: OK}
+	}
+	switch {
 	case len(round.yes) < l.quorum() && len(round.yes)+round.silent >= l.quorum():
 		return g, Result{Outcome: Info, Err: "too few nodes answered the extension"} // the next one may succeed
 	case len(round.yes) < l.quorum():

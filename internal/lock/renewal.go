@@ -23,10 +23,10 @@ type renewal struct {
 // begin starts to renew what was granted.
 func (r *renewal) begin(g Grant, result Result) (Grant, Result) {
 	if result.Outcome == OK {
-		r.hold(g)
+		r.setHeld(g)
 	}
 	if result.Outcome == OK && !r.Mistakes.NeverRenew {
-		r.env.Spawn(func() { r.guard(g.Owner) })
+		r.env.Spawn(func() { r.renewUntilLost(g.Owner) })
 	}
 	return g, result
 }
@@ -34,32 +34,32 @@ func (r *renewal) begin(g Grant, result Result) (Grant, Result) {
 // end stops it, unless the mistake is to go on.
 func (r *renewal) end() {
 	if !r.Mistakes.KeepRenewing {
-		r.hold(Grant{})
+		r.setHeld(Grant{})
 	}
 }
 
 // latest is the grant as it was renewed last.
 func (r *renewal) latest(g Grant) Grant {
-	if held := r.holding(); held.Owner == g.Owner {
+	if held := r.heldGrant(); held.Owner == g.Owner {
 		return held
 	}
 	return g
 }
 
-func (r *renewal) hold(g Grant) {
+func (r *renewal) setHeld(g Grant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.held = g
 }
 
-func (r *renewal) holding() Grant {
+func (r *renewal) heldGrant() Grant {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.held
 }
 
-// renewed takes a renewal in, where the grant is still in hand.
-func (r *renewal) renewed(g Grant) {
+// noteRenewed takes a renewal in, where the grant is still in hand.
+func (r *renewal) noteRenewed(g Grant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.held.Owner == g.Owner {
@@ -67,14 +67,14 @@ func (r *renewal) renewed(g Grant) {
 	}
 }
 
-// guard renews the lease of owner until it is released or lost.
-func (r *renewal) guard(owner string) {
+// renewUntilLost renews the lease of owner until it is released or lost.
+func (r *renewal) renewUntilLost(owner string) {
 	if r.Mistakes.RenewsAfterWork {
 		r.env.Sleep(r.Busy)
 	}
 	for {
 		r.env.Sleep(r.TTL / 3)
-		if r.holding().Owner != owner {
+		if r.heldGrant().Owner != owner {
 			return
 		}
 		r.env.Point(PointBeforeExtend)
@@ -83,7 +83,7 @@ func (r *renewal) guard(owner string) {
 			g, result := r.extend(owner)
 			lost = result.Outcome == Fail && !r.blind
 			if result.Outcome == OK {
-				r.renewed(g)
+				r.noteRenewed(g)
 			}
 			return g, result
 		}, r.remaining)

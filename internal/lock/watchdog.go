@@ -50,10 +50,10 @@ func (l *watchdog) Remaining(g Grant) time.Duration { return l.single.Remaining(
 func (l *watchdog) extend(owner string) (Grant, Result) {
 	g := l.leased(owner, l.now())
 	r := l.do(l.extendCommand(owner))
-	switch {
-	case r.Outcome != command.Done:
+	if r.Outcome != command.Done {
 		return g, Result{Outcome: Info, Err: r.Err()}
-	case !r.OK() || r.Int != 1:
+	}
+	if !r.OK() || r.Int != 1 {
 		return g, Result{Outcome: Fail, Err: "the key is not there, or not ours any more"}
 	}
 	return g, Result{Outcome: OK}

@@ -63,12 +63,12 @@ func (c *clock) Check(cast Cast) []Complaint {
 // Impact implements Fault.
 func (c *clock) Impact(world.World) history.Impact {
 	i := c.impact("", history.BendsClock)
-	i.Words = "the clock of " + c.called() + " " + c.wrong()
+	i.Words = "the clock of " + c.called() + " " + c.howWrong()
 	return i
 }
 
-// wrong says how the clock goes wrong.
-func (c *clock) wrong() string {
+// howWrong says how the clock goes wrong.
+func (c *clock) howWrong() string {
 	pace := ""
 	switch {
 	case c.Strobe > 0:
@@ -79,16 +79,15 @@ func (c *clock) wrong() string {
 		pace = fmt.Sprintf("ran at %g times the true rate", c.Rate)
 	}
 	jump := ""
-	switch {
-	case c.Jump > 0:
+	if c.Jump > 0 {
 		jump = fmt.Sprintf("jumped forward by %v", c.Jump)
-	case c.Jump < 0:
+	} else if c.Jump < 0 {
 		jump = fmt.Sprintf("jumped back by %v", -c.Jump)
 	}
-	switch {
-	case pace == "":
+	if pace == "" {
 		return jump + " and was wrong"
-	case jump == "":
+	}
+	if jump == "" {
 		return pace
 	}
 	return jump + " and " + pace

@@ -9,10 +9,10 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
-// drawn makes a random fault of a kind; nil where the kind cannot be drawn.
-type drawn func(r *rand.Rand, c Cast, k MixKind) Fault
+// drawFunc makes a random fault of a kind; nil where the kind cannot be drawn.
+type drawFunc func(r *rand.Rand, c Cast, k MixKind) Fault
 
-var mixable = map[string]drawn{
+var mixable = map[string]drawFunc{
 	"pause": func(r *rand.Rand, c Cast, k MixKind) Fault {
 		client, node := k.victim(r, c)
 		return &pause{processOrResource: processOrResource{process: process{Client: client, Node: node}}, For: k.For.Draw(r)}
@@ -26,10 +26,10 @@ var mixable = map[string]drawn{
 		f.Where = k.where(r, c)
 		return f
 	},
-	"cut":   plainly(&cut),
-	"reset": plainly(&reset),
-	"hold":  plainly(&hold),
-	"stall": plainly(&stall),
+	"cut":   drawPlain(&cut),
+	"reset": drawPlain(&reset),
+	"hold":  drawPlain(&hold),
+	"stall": drawPlain(&stall),
 	"clock": drawClock,
 	"bandwidth": func(r *rand.Rand, c Cast, k MixKind) Fault {
 		// A usual message of about 100 bytes takes as long as By says.
@@ -55,8 +55,8 @@ var mixable = map[string]drawn{
 	},
 }
 
-// plainly draws a disturbance without parameters.
-func plainly(kind *plainKind) drawn {
+// drawPlain draws a disturbance without parameters.
+func drawPlain(kind *plainKind) drawFunc {
 	return func(r *rand.Rand, c Cast, k MixKind) Fault {
 		return kind.new(disturbance{Where: k.where(r, c)})
 	}
@@ -85,13 +85,13 @@ func drawClock(r *rand.Rand, c Cast, k MixKind) Fault {
 	}
 	f := &clock{process: process{Client: client, Node: node}, Which: world.WallClock, Jump: jump, Rate: 1, For: k.For.Draw(r)}
 	if k.Widely {
-		f.vary(r, k)
+		f.drawWidely(r, k)
 	}
 	return f
 }
 
-// vary draws from all that can be wrong with a clock.
-func (c *clock) vary(r *rand.Rand, k MixKind) {
+// drawWidely draws from all that can be wrong with a clock.
+func (c *clock) drawWidely(r *rand.Rand, k MixKind) {
 	if c.Client != "" && r.IntN(2) == 0 {
 		c.Which, c.Jump = world.MonotonicClock, c.Jump.Abs() // it never goes back
 	}

@@ -60,11 +60,10 @@ func (k *kill) Impact(world.World) history.Impact {
 	if k.Returns() {
 		words += " and was down"
 	}
-	switch {
-	case k.Client != "":
-	case k.Keep == world.KeepNothing:
+	if k.Client == "" && k.Keep == world.KeepNothing {
 		does, words = append(does, history.Forgets), "was killed, lost its data, and was down"
-	case k.Keep == world.KeepSynced:
+	}
+	if k.Client == "" && k.Keep == world.KeepSynced {
 		does, words = append(does, history.Forgets), "lost its power, with all that was not yet on its disk, and was down"
 	}
 	i := k.impact(words, does...)
@@ -81,9 +80,9 @@ func (k *kill) Begin(w world.World) (undo func() error, err error) {
 	}, w.Kill(k.Target())
 }
 
-// stands implements slowFault: a store can see that a client's connections end, and give its lock to another, before its processes are
-// known to be dead.
-func (k *kill) stands(w world.World) bool {
+// freezeTarget implements slowFault: a store can see that a client's connections end, and give its lock to another, before its
+// processes are known to be dead.
+func (k *kill) freezeTarget(w world.World) bool {
 	f, slow := w.(world.Freezer)
 	return slow && k.Client != "" && f.Freeze(k.Client) == nil
 }
@@ -94,10 +93,10 @@ func (k *kill) Returns() bool { return k.Client == "" || k.For > 0 }
 // Forgets reports that a fault may let a node forget something, which keeps its data so.
 func Forgets(f Fault, p world.Persistence) bool {
 	k, ok := f.(*kill)
-	switch {
-	case !ok || k.Node == "":
+	if !ok || k.Node == "" {
 		return false
-	case k.Keep == world.KeepData: // what was answered has been handed to the kernel
+	}
+	if k.Keep == world.KeepData { // what was answered has been handed to the kernel
 		return p != world.AOFNo && p != world.AOFEverysec && p != world.AOFAlways
 	}
 	return k.Keep == world.KeepNothing || p != world.AOFAlways

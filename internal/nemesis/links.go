@@ -93,10 +93,9 @@ func (l *Where) checkGroups(c Cast) []Complaint {
 			complain("a group is empty")
 		}
 		for _, name := range g {
-			switch {
-			case !slices.Contains(known, name):
+			if !slices.Contains(known, name) {
 				list = append(list, complainUnknown("groups", "client, node or sentinel", name, known)...)
-			case slices.Contains(seen, name):
+			} else if slices.Contains(seen, name) {
 				complain("%q is there twice", name)
 			}
 			seen = append(seen, name)
@@ -158,12 +157,11 @@ func (l *Where) between() string {
 		return "between " + strings.Join(groups, " and ")
 	}
 	from, to, _ := strings.Cut(l.Target(), " to ")
-	switch l.Direction {
-	case world.Requests:
+	if l.Direction == world.Requests {
 		return "from " + from + " to " + to
-	case world.Answers:
+	}
+	if l.Direction == world.Answers {
 		return "from " + to + " to " + from
-	case world.Both:
 	}
 	return "between " + from + " and " + to
 }

@@ -26,17 +26,17 @@ type Schedule struct {
 	Began func()
 
 	// awaits are the faults' own, in their order.
-	awaits []awaited
+	awaits []awaitedAt
 
-	mu     sync.Mutex
-	passed []passed
-	active map[int]*activation // by the fault's number
-	// told are the faults that have struck, or of which it is said why they cannot.
-	told   map[int]bool
-	healed bool
-	errs   []error
-	// over fires when everything heals.
-	over world.Signal
+	mu          sync.Mutex
+	occurrences []occurrence
+	active      map[int]*activation // by the fault's number
+	// settled are the faults that have struck, or of which it is said why they cannot.
+	settled map[int]bool
+	healed  bool
+	errs    []error
+	// healing fires when everything heals.
+	healing world.Signal
 }
 
 // activation is a fault that has begun.
@@ -45,51 +45,52 @@ type activation struct {
 	id    int
 	undo  func() error
 	begun time.Duration
-	// ending: somebody is about to undo it. ended fires when it is over.
-	ending bool
-	ended  world.Signal
+	// isEnding: somebody is about to undo it. ended fires when it is over.
+	isEnding bool
+	ended    world.Signal
 }
 
 // NewSchedule prepares the faults, which are numbered from 1 in their order;
 // the kinds of the mix, if there is one, follow.
 func NewSchedule(w world.World, record func(history.Event) int, faults []Planned, mix *Mix, cast Cast, seed uint64) *Schedule {
 	s := &Schedule{w: w, record: record, faults: faults,
-		mix: mix, cast: cast, seed: seed, over: w.NewSignal(), active: make(map[int]*activation), told: make(map[int]bool)}
+		mix: mix, cast: cast, seed: seed, healing: w.NewSignal(), active: make(map[int]*activation), settled: make(map[int]bool)}
 	for i := range faults {
 		t := &faults[i].When
-		at := awaited{on: none, and: none, unless: none, since: none, until: s.place(t.Until)}
+		at := awaitedAt{on: none, and: none, unless: none, since: none, until: s.occurrenceOf(t.Until)}
 		if on := t.On; on != nil {
-			at.on, at.and, at.unless, at.since = s.place(&on.Passing), s.place(on.And), s.place(on.Unless), s.place(on.Since)
+			at.on, at.and = s.occurrenceOf(&on.Passing), s.occurrenceOf(on.And)
+			at.unless, at.since = s.occurrenceOf(on.Unless), s.occurrenceOf(on.Since)
 		}
 		s.awaits = append(s.awaits, at)
 	}
 	return s
 }
 
-// awaited are the places in passed of what a fault waits for; none: it waits for nothing. before is how often it had happened when its
-// count began.
-type awaited struct{ on, and, unless, since, until, before int }
+// awaitedAt are the places in occurrences of what a fault waits for; none: it waits for nothing. before is how often it had
+// happened when its count began.
+type awaitedAt struct{ on, and, unless, since, until, before int }
 
 const none = -1
 
-// place is where it is counted that p happens; none, where p is nil.
-func (s *Schedule) place(p *Passing) int {
+// occurrenceOf is where it is counted that p happens; none, where p is nil.
+func (s *Schedule) occurrenceOf(p *Passing) int {
 	if p == nil {
 		return none
 	}
-	i := slices.IndexFunc(s.passed, func(q passed) bool { return q.Passing == p.any() })
+	i := slices.IndexFunc(s.occurrences, func(q occurrence) bool { return q.Passing == p.anyTime() })
 	if i < 0 {
-		i = len(s.passed)
-		s.passed = append(s.passed, passed{Passing: p.any()})
+		i = len(s.occurrences)
+		s.occurrences = append(s.occurrences, occurrence{Passing: p.anyTime()})
 	}
 	return i
 }
 
-// passed is what a fault waits for, however often, and how often it has happened.
-type passed struct {
+// occurrence is what a fault waits for, however often, and how often it has happened.
+type occurrence struct {
 	Passing
-	times int
-	now   bool // and it happens now
+	times      int
+	happensNow bool
 }
 
 // rand is the source of randomness of one part of the schedule.
@@ -122,7 +123,7 @@ func (s *Schedule) Start() {
 
 // wait lets time pass; false: everything heals or the run ends.
 func (s *Schedule) wait(d time.Duration) bool {
-	return !s.over.Wait(max(d, 1)) && !s.w.Stopped()
+	return !s.healing.Wait(max(d, 1)) && !s.w.Stopped()
 }
 
 // repeat strikes again and again.
@@ -139,7 +140,7 @@ func (s *Schedule) repeat(id int) {
 // Point takes note that client is at point, and fires and ends what waits for
 // that. The client stands there until Point returns.
 func (s *Schedule) Point(client, point string) {
-	due, done := s.happens(func(p *Passing) bool { return p.Point == point && (p.Client == "" || p.Client == client) })
+	due, done := s.countOccurrence(func(p *Passing) bool { return p.Point == point && (p.Client == "" || p.Client == client) })
 	s.record(history.Event{Process: client, Type: history.Info, F: history.Point, Value: history.Value{Extra: &history.Extra{Point: point}}})
 	s.fire(due, done, nil)
 }
@@ -147,7 +148,7 @@ func (s *Schedule) Point(client, point string) {
 // Message takes note that a message is on its way, and fires and ends what waits for
 // that. The message stands until Message returns.
 func (s *Schedule) Message(m world.Message) {
-	due, done := s.happens(func(p *Passing) bool {
+	due, done := s.countOccurrence(func(p *Passing) bool {
 		pattern := p.Pattern()
 		return p.IsMessage() && pattern.Fits(m.Link, m.Answer, m.Words)
 	})
@@ -156,7 +157,7 @@ func (s *Schedule) Message(m world.Message) {
 
 // Sentinel takes note of what a sentinel tells, and fires and ends what waits for that.
 func (s *Schedule) Sentinel(e history.Event) {
-	due, done := s.happens(func(p *Passing) bool {
+	due, done := s.countOccurrence(func(p *Passing) bool {
 		return p.Tells == e.Value.Detail() && (p.Sentinel == "" || p.Sentinel == e.Process) && (p.About == "" || p.About == e.Value.Target())
 	})
 	s.fire(due, done, nil)
@@ -170,7 +171,7 @@ func (s *Schedule) Unread(l world.Link, answers bool, why string) {
 		if !f.When.On.IsMessage() {
 			continue
 		}
-		if pattern := f.When.On.Pattern(); !pattern.On(l) || answers && !pattern.Answer || !s.untold(i+1) {
+		if pattern := f.When.On.Pattern(); !pattern.On(l) || answers && !pattern.Answer || !s.settle(i+1) {
 			continue
 		}
 		s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed,
@@ -179,29 +180,29 @@ func (s *Schedule) Unread(l world.Link, answers bool, why string) {
 	}
 }
 
-// untold reports that a fault has not struck, and that nobody has said why; now somebody does.
-func (s *Schedule) untold(id int) bool {
+// settle reports that a fault has not struck, and that nobody has said why; now somebody does.
+func (s *Schedule) settle(id int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.told[id] {
+	if s.settled[id] {
 		return false
 	}
-	s.told[id] = true
+	s.settled[id] = true
 	return true
 }
 
-// happens counts what happens now, and returns the numbers of the faults that it fires
+// countOccurrence counts what happens now, and returns the numbers of the faults that it fires
 // and ends.
-func (s *Schedule) happens(is func(*Passing) bool) (due, done []int) {
-	if len(s.passed) == 0 {
+func (s *Schedule) countOccurrence(is func(*Passing) bool) (due, done []int) {
+	if len(s.occurrences) == 0 {
 		return nil, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	some := false
-	for i := range s.passed {
-		p := &s.passed[i]
-		if p.now = is(&p.Passing); p.now {
+	for i := range s.occurrences {
+		p := &s.occurrences[i]
+		if p.happensNow = is(&p.Passing); p.happensNow {
 			p.times++
 			some = true
 		}
@@ -214,35 +215,35 @@ func (s *Schedule) happens(is func(*Passing) bool) (due, done []int) {
 		if s.isDue(f, at) {
 			due = append(due, i+1)
 		}
-		if s.counts(at.until, f.When.Until, 0) {
+		if s.isNthNow(at.until, f.When.Until, 0) {
 			done = append(done, i+1)
 		}
 	}
 	return due, done
 }
 
-// counts reports that something happens now for the time that is asked for, not counting how often it had happened before.
-func (s *Schedule) counts(at int, p *Passing, before int) bool {
-	return at != none && s.passed[at].now && s.passed[at].times-before == max(p.Nth, 1)
+// isNthNow reports that something happens now for the time that is asked for, not counting how often it had happened before.
+func (s *Schedule) isNthNow(at int, p *Passing, before int) bool {
+	return at != none && s.occurrences[at].happensNow && s.occurrences[at].times-before == max(p.Nth, 1)
 }
 
-// has reports that something has happened as often as is asked for.
-func (s *Schedule) has(at int, p *Passing) bool {
-	return at != none && s.passed[at].times >= max(p.Nth, 1)
+// hasHappened reports that something has happened as often as is asked for.
+func (s *Schedule) hasHappened(at int, p *Passing) bool {
+	return at != none && s.occurrences[at].times >= max(p.Nth, 1)
 }
 
 // isDue reports that what fires a fault happens now. The count of what it waits for begins behind Since.
-func (s *Schedule) isDue(f *Planned, at *awaited) bool {
+func (s *Schedule) isDue(f *Planned, at *awaitedAt) bool {
 	if at.on == none {
 		return false
 	}
 	on := f.When.On
-	if s.counts(at.since, on.Since, 0) {
-		at.before = s.passed[at.on].times
+	if s.isNthNow(at.since, on.Since, 0) {
+		at.before = s.occurrences[at.on].times
 		return false
 	}
-	return (at.since == none || s.has(at.since, on.Since)) && s.counts(at.on, &on.Passing, at.before) &&
-		(at.and == none || s.has(at.and, on.And))
+	return (at.since == none || s.hasHappened(at.since, on.Since)) && s.isNthNow(at.on, &on.Passing, at.before) &&
+		(at.and == none || s.hasHappened(at.and, on.And))
 }
 
 // isLate reports that what a fault was to come before has happened.
@@ -250,7 +251,7 @@ func (s *Schedule) isLate(id int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	unless := s.awaits[id-1].unless
-	return unless != none && s.has(unless, s.faults[id-1].When.On.Unless)
+	return unless != none && s.hasHappened(unless, s.faults[id-1].When.On.Unless)
 }
 
 // isPast reports that what ends a fault has happened; the caller holds mu.
@@ -259,7 +260,7 @@ func (s *Schedule) isPast(id int) bool {
 		return false
 	}
 	at := s.awaits[id-1].until
-	return at != none && s.passed[at].times >= max(s.faults[id-1].When.Until.Nth, 1)
+	return at != none && s.occurrences[at].times >= max(s.faults[id-1].When.Until.Nth, 1)
 }
 
 // fire ends and strikes faults; m is the message that did it, or nil.
@@ -271,7 +272,7 @@ func (s *Schedule) fire(due, done []int, m *world.Message) {
 		f := s.faults[id-1]
 		if !s.isLate(id) {
 			s.strike(id, f, m)
-		} else if s.untold(id) {
+		} else if s.settle(id) {
 			s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed,
 				Value: history.Value{Rare: &history.Rare{Fault: f.Kind, ID: id, Target: f.Fault.Target(), Detail: f.When.String()}},
 				Error: history.SomeText(history.TooLate + f.When.On.Unless.String())})
@@ -282,7 +283,7 @@ func (s *Schedule) fire(due, done []int, m *world.Message) {
 // slowFault is one whose effects others can see before it has begun as a whole. Where its target stands still
 // before that, it is told of then: nothing that comes of it stands before it.
 type slowFault interface {
-	stands(w world.World) bool
+	freezeTarget(w world.World) bool
 }
 
 // strike lets a fault begin, and end after its length. It returns nil where the
@@ -305,7 +306,7 @@ func (s *Schedule) strike(id int, f Planned, m *world.Message) *activation {
 		s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultBegin, Value: history.Value{Rare: &begin}})
 	}
 	slow, early := f.Fault.(slowFault)
-	early = early && slow.stands(s.w)
+	early = early && slow.freezeTarget(s.w)
 	if early {
 		tell()
 	}
@@ -323,7 +324,7 @@ func (s *Schedule) strike(id int, f Planned, m *world.Message) *activation {
 	}
 	k := &activation{fault: f, id: id, undo: undo, begun: s.w.Now(), ended: s.w.NewSignal()}
 	s.mu.Lock()
-	s.active[id], s.told[id] = k, true
+	s.active[id], s.settled[id] = k, true
 	healed := s.healed
 	past := s.isPast(id)
 	s.mu.Unlock()
@@ -338,7 +339,7 @@ func (s *Schedule) strike(id int, f Planned, m *world.Message) *activation {
 		s.end(id)
 	case length > 0:
 		s.w.Go(func() {
-			if !s.pass(k, length) {
+			if !s.awaitLength(k, length) {
 				s.end(id)
 			}
 		})
@@ -361,8 +362,8 @@ func (s *Schedule) reserve(id int) bool {
 // beginning stands for a fault that is about to begin.
 var beginning = &activation{}
 
-// pass lets the length of a fault pass; true: it has ended meanwhile.
-func (s *Schedule) pass(k *activation, length time.Duration) bool {
+// awaitLength lets the length of a fault pass; true: it has ended meanwhile.
+func (s *Schedule) awaitLength(k *activation, length time.Duration) bool {
 	measured, ok := k.fault.Fault.(interface{ MeasuredBy() string })
 	if !ok || measured.MeasuredBy() == "" {
 		return k.ended.Wait(length)
@@ -404,16 +405,16 @@ func (s *Schedule) startDependents(id int, ended bool) {
 func (s *Schedule) end(id int) {
 	s.mu.Lock()
 	k := s.active[id]
-	switch {
-	case k == nil || k.undo == nil: // still beginning: whoever begins it ends it, too
+	if k == nil || k.undo == nil { // still beginning: whoever begins it ends it, too
 		s.mu.Unlock()
 		return
-	case k.ending:
+	}
+	if k.isEnding {
 		s.mu.Unlock()
 		k.ended.Wait(0)
 		return
 	}
-	k.ending = true
+	k.isEnding = true
 	healed := s.healed
 	s.mu.Unlock()
 	took := s.w.Now() - k.begun
@@ -445,7 +446,7 @@ func (s *Schedule) Heal() {
 		}
 	}
 	s.mu.Unlock()
-	s.over.Fire()
+	s.healing.Fire()
 	slices.SortFunc(left, func(a, b *activation) int { return cmp.Or(cmp.Compare(b.begun, a.begun), cmp.Compare(b.id, a.id)) })
 	for _, k := range left {
 		s.end(k.id)
@@ -459,14 +460,14 @@ func (s *Schedule) Endless(target string, ended func(client string) bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.active {
-		if k.undo == nil || k.ending || k.fault.Fault.Target() != target || k.fault.Fault.Length() > 0 {
+		if k.undo == nil || k.isEnding || k.fault.Fault.Target() != target || k.fault.Fault.Length() > 0 {
 			continue
 		}
 		if killed, ok := k.fault.Fault.(interface{ Returns() bool }); ok && !killed.Returns() {
 			continue // it does not stand: it has ended, or is about to
 		}
 		until := k.fault.When.Until
-		if until == nil || until.by() != "" && ended(until.by()) && !s.isPast(k.id) {
+		if until == nil || until.clientOf() != "" && ended(until.clientOf()) && !s.isPast(k.id) {
 			return true
 		}
 	}

@@ -24,10 +24,9 @@ func (p *process) impact(words string, does ...history.Does) history.Impact {
 	i := history.Impact{Words: p.called() + " " + words, Effects: make([]history.Strike, 0, len(does))}
 	for _, d := range does {
 		s := history.Strike{Does: d}
-		switch {
-		case p.Client != "":
+		if p.Client != "" {
 			s.Clients = []string{p.Client}
-		default:
+		} else {
 			s.Nodes = []string{p.Target()}
 		}
 		i.Effects = append(i.Effects, s)
@@ -37,10 +36,10 @@ func (p *process) impact(words string, does ...history.Does) history.Impact {
 
 // called is what a sentence calls the process.
 func (p *process) called() string {
-	switch {
-	case p.Node != "":
+	if p.Node != "" {
 		return "node " + p.Node
-	case p.Sentinel != "":
+	}
+	if p.Sentinel != "" {
 		return "sentinel " + p.Sentinel
 	}
 	return p.Client

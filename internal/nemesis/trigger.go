@@ -73,16 +73,16 @@ func (p Passing) Pattern() world.Pattern {
 	return world.Pattern{Client: p.Client, Node: p.To, Command: p.Sends, Key: p.Key, Contains: p.Contains}
 }
 
-// by is the client without which it cannot happen; empty: any will do.
-func (p Passing) by() string {
+// clientOf is the client without which it cannot happen; empty: any will do.
+func (p Passing) clientOf() string {
 	if p.Answers != "" {
 		return p.To
 	}
 	return p.Client
 }
 
-// any is the same, whichever time it happens.
-func (p Passing) any() Passing {
+// anyTime is the same, whichever time it happens.
+func (p Passing) anyTime() Passing {
 	p.Nth = 0
 	return p
 }
@@ -96,9 +96,9 @@ func (p Passing) String() string {
 			text += " of " + p.About
 		}
 	case p.Sends != "":
-		text = cmp.Or(p.Client, "any client") + " sends " + commandWords(p.Sends) + p.about() + " to " + cmp.Or(p.To, "any node")
+		text = cmp.Or(p.Client, "any client") + " sends " + commandWords(p.Sends) + p.details() + " to " + cmp.Or(p.To, "any node")
 	case p.Answers != "":
-		text = cmp.Or(p.Node, "any node") + " answers " + commandWords(p.Answers) + p.about() + " to " + cmp.Or(p.To, "any client")
+		text = cmp.Or(p.Node, "any node") + " answers " + commandWords(p.Answers) + p.details() + " to " + cmp.Or(p.To, "any client")
 	default:
 		text = cmp.Or(p.Client, "any client") + " is at " + p.Point
 	}
@@ -116,8 +116,8 @@ func commandWords(name string) string {
 	return strings.ToUpper(name)
 }
 
-// about is what else is asked of the command.
-func (p Passing) about() string {
+// details is what else is asked of the command.
+func (p Passing) details() string {
 	switch {
 	case p.Key != "" && p.Contains != "":
 		return fmt.Sprintf(" of the key %s, with %q,", p.Key, p.Contains)

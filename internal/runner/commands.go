@@ -12,11 +12,10 @@ const MaxCommands = 100_000
 
 // command records a command from a client to a node of the lock.
 func (r *run) command(client string, c world.Command) {
-	switch n := r.commands.Add(1); {
-	case n <= MaxCommands:
+	if n := r.commands.Add(1); n <= MaxCommands {
 		r.recorder.Record(history.Event{Process: client, Type: history.Info,
 			F: history.Sent, Value: history.Value{Rare: &history.Rare{Command: &c}}})
-	case n == MaxCommands+1:
+	} else if n == MaxCommands+1 {
 		r.recorder.Record(history.Event{Process: history.RunProcess, Type: history.Info, F: history.Unread,
 			Value: history.Value{Rare: &history.Rare{Unread: &history.UnreadCommand{}}},
 			Error: history.SomeText(fmt.Sprintf("more than %d commands were sent", MaxCommands))})

@@ -84,7 +84,7 @@ func Run(c Config) (Outcome, error) {
 		r.recorder.WriteLater()
 	}
 	r.recorder.Reuse(c.Reuse)
-	r.recorder.Foresee(r.share)
+	r.recorder.Foresee(r.shareDone)
 	r.schedule = nemesis.NewSchedule(w, r.recorder.Record, r.planned, r.setup.Faults.Mix, r.setup.Cast(), r.Seed)
 	err = r.carryOut()
 	h, writeErr := r.recorder.Seal()
@@ -119,8 +119,8 @@ type run struct {
 	idle, ended world.Signal
 }
 
-// share is how much of the run is over, from 0 to 1, by the sections that the clients are in.
-func (r *run) share() float64 {
+// shareDone is how much of the run is over, from 0 to 1, by the sections that the clients are in.
+func (r *run) shareDone() float64 {
 	passed := int64(0)
 	for _, s := range r.sessions {
 		passed += max(s.section.Load()-1, 0)
@@ -177,12 +177,11 @@ func (r *run) header() history.Header {
 		h.TTL += h.TTLExtra
 		h.Lease = r.Program.Lease
 		h.Lock, h.Program = r.Program.Name, cmp.Or(r.Program.Version, "unknown")
-		switch {
-		case r.Program.Elsewhere(): // the nodes know nothing of it
-		case s.Nodes.Replicated():
-			h.Quorum = 1
-		default:
+		if !r.Program.Elsewhere() { // else the nodes know nothing of it
 			h.Quorum = len(r.nodes)/2 + 1
+			if s.Nodes.Replicated() {
+				h.Quorum = 1
+			}
 		}
 		if !slices.Equal(s.LockKeys(r.Program), []string{program.KeyPattern}) { // it may have several
 			h.LockKey = ""
@@ -203,9 +202,9 @@ func (r *run) carryOut() error {
 		return err
 	}
 	r.idle, r.ended = r.w.NewSignal(), r.w.NewSignal()
-	r.enlist()
+	r.makeSessions()
 	r.schedule.Began = r.checkIdle
-	r.phase(history.PhaseSafety)
+	r.recordPhase(history.PhaseSafety)
 	r.progress("running")
 	r.schedule.Start()
 	r.startClients()
@@ -223,7 +222,7 @@ func (r *run) carryOut() error {
 // free, and ends the run.
 func (r *run) supervise() error {
 	inTime := r.idle.Wait(r.safetyPhase()) || r.setup.HealAfter > 0 && r.w.Now() < r.setup.TimeLimit
-	r.phase(history.PhaseHealing)
+	r.recordPhase(history.PhaseHealing)
 	r.schedule.Heal()
 	inTime = inTime && r.awaitEnd()
 	if r.w.Stopped() {
@@ -246,7 +245,7 @@ func (r *run) supervise() error {
 		return fmt.Errorf("the run is incomplete: %w", err)
 	}
 	if done { // clients that wait in vain are not done
-		r.phase(history.PhaseDone)
+		r.recordPhase(history.PhaseDone)
 	}
 	r.finished = true
 	r.w.Stop() // whoever still waits for the lock need not
@@ -262,10 +261,10 @@ func (r *run) awaitEnd() bool {
 		r.mu.Lock()
 		quiet := r.w.Now() - max(healed, r.lastGrant)
 		r.mu.Unlock()
-		switch {
-		case r.w.Stopped() || r.w.Now() >= r.setup.TimeLimit:
+		if r.w.Stopped() || r.w.Now() >= r.setup.TimeLimit {
 			return false
-		case r.Variant.AsksForLiveness() && quiet > 2*r.setup.GrantWithin:
+		}
+		if r.Variant.AsksForLiveness() && quiet > 2*r.setup.GrantWithin {
 			return true
 		}
 	}
@@ -283,7 +282,7 @@ func (r *run) finalLook() {
 		return
 	}
 	for _, s := range r.sessions {
-		if !r.w.Alive(s.name) || r.w.Stopped() || s.asked.Load() {
+		if !r.w.Alive(s.name) || r.w.Stopped() || s.requestUnderWay.Load() {
 			continue
 		}
 		looked := r.w.NewSignal()
@@ -332,13 +331,13 @@ func (r *run) safetyPhase() time.Duration {
 	return r.setup.TimeLimit
 }
 
-func (r *run) phase(name string) {
+func (r *run) recordPhase(name string) {
 	r.recorder.Record(history.Event{Process: history.RunProcess,
 		Type: history.Info, F: history.Phase, Value: history.Value{Rare: &history.Rare{Detail: name}}})
 }
 
-// enlist makes the clients' sessions.
-func (r *run) enlist() {
+// makeSessions makes the clients' sessions.
+func (r *run) makeSessions() {
 	w := &r.setup.Workload
 	r.sessions = make([]*session, 0, len(r.clients))
 	for i, name := range r.clients {
@@ -351,21 +350,21 @@ func (r *run) enlist() {
 
 // startClients lets the clients begin, in turn or together.
 func (r *run) startClients() {
-	late := r.staggered()
+	late := r.staggeredStarts()
 	for i, s := range r.sessions {
 		r.w.Go(func() {
 			defer r.sessionEnded(s)
 			plan := r.setup.Workload
 			plan.Number = i + 1
-			if (late == nil || r.w.Sleep(late[i])) && r.turnOf(i) {
+			if (late == nil || r.w.Sleep(late[i])) && r.awaitTurn(i) {
 				s.err = plan.Run(s)
 			}
 		})
 	}
 }
 
-// staggered are the times at which clients begin that start together; nil: at once.
-func (r *run) staggered() (late []time.Duration) {
+// staggeredStarts are the times at which clients begin that start together; nil: at once.
+func (r *run) staggeredStarts() (late []time.Duration) {
 	if r.Stagger == 0 || r.setup.Workload.Start != workload.Together {
 		return nil
 	}
@@ -380,8 +379,8 @@ func (r *run) staggered() (late []time.Duration) {
 // that the two are surely one after the other.
 const turnTakes = 100 * time.Microsecond
 
-// turnOf waits until a client may begin; false: the run ended before.
-func (r *run) turnOf(i int) bool {
+// awaitTurn waits until a client may begin; false: the run ended before.
+func (r *run) awaitTurn(i int) bool {
 	s := r.sessions[i]
 	if s.begun {
 		return true

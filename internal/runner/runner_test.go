@@ -76,10 +76,9 @@ func standing(w *worldtest.World, name string, r client.Request) client.Answer {
 func (r run) told() []string {
 	var list []string
 	for _, e := range r.History.Events {
-		switch {
-		case e.IsOp():
+		if e.IsOp() {
 			list = append(list, fmt.Sprintf("%v %s %v %s", e.Time, e.Process, e.Type, e.F))
-		case e.F == history.Phase:
+		} else if e.F == history.Phase {
 			list = append(list, fmt.Sprintf("%v %s", e.Time, e.Value.Detail()))
 		}
 	}

@@ -24,10 +24,10 @@ type session struct {
 	// begun, passedOn (granted has fired) and done are guarded by run.mu; only the
 	// session's own activity sets them.
 	begun, passedOn, done bool
-	// asked: a request is with the client. section is that of the latest request.
-	asked   atomic.Bool
-	section atomic.Int64
-	err     error
+	// requestUnderWay: a request is with the client. section is that of the latest request.
+	requestUnderWay atomic.Bool
+	section         atomic.Int64
+	err             error
 }
 
 var _ workload.Session = (*session)(nil)
@@ -35,9 +35,9 @@ var _ workload.Session = (*session)(nil)
 func (s *session) Do(q client.Request) client.Answer {
 	s.section.Store(int64(q.Section))
 	s.record(history.Invoke, q.F, history.Value{Section: q.Section, Key: q.Cell, Number: q.Number}, "")
-	s.asked.Store(true)
+	s.requestUnderWay.Store(true)
 	a := s.client.Do(q)
-	s.asked.Store(false)
+	s.requestUnderWay.Store(false)
 	v := a.Value
 	v.Section = q.Section
 	s.record(a.Type, q.F, v, a.Error)

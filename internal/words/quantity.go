@@ -2,12 +2,21 @@ package words
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
 
 // Seconds writes a run time or a duration: "0.004 s".
 func Seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
+
+// Instant says when something was, counted from the run's start: "0.994 s". The latest instant that there is stands for never.
+func Instant(d time.Duration) string {
+	if d == math.MaxInt64 {
+		return "never"
+	}
+	return Seconds(d)
+}
 
 // Duration writes a duration in the unit that suits it: "800 ms", "1.02 s".
 func Duration(d time.Duration) string {

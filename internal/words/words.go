@@ -1,4 +1,4 @@
-// Package words writes numbers with their nouns ("1 key", "2 keys") and durations, keeps tables of words
+// Package words writes numbers with their nouns ("1 key", "2 keys"), durations and instants, keeps tables of words
 // with a line for a person, and says of an error what a user can do about it.
 package words
 

@@ -1,6 +1,10 @@
 package words
 
-import "testing"
+import (
+	"math"
+	"testing"
+	"time"
+)
 
 func TestCount(t *testing.T) {
 	for want, got := range map[string]string{
@@ -10,6 +14,15 @@ func TestCount(t *testing.T) {
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestInstant(t *testing.T) {
+	for d, want := range map[time.Duration]string{0: "0.000 s", 994_400_000: "0.994 s", 61 * time.Second: "61.000 s",
+		math.MaxInt64: "never", math.MaxInt64 - 1: "9223372036.855 s"} {
+		if got := Instant(d); got != want {
+			t.Errorf("%d: %q, want %q", int64(d), got, want)
 		}
 	}
 }

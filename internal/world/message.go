@@ -35,10 +35,10 @@ func CommandName(words []string) (name string, opens bool) {
 		name = words[0][:min(len(words[0]), maxName)]
 	}
 	name = strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z':
+		if r >= 'a' && r <= 'z' {
 			return r - 'a' + 'A'
-		case r > ' ' && r <= '~' && r != '"' && r != '\\':
+		}
+		if r > ' ' && r <= '~' && r != '"' && r != '\\' {
 			return r
 		}
 		return '?'

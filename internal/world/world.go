@@ -98,12 +98,13 @@ type Sentinel struct {
 
 // check refuses sentinels that could not do their work.
 func (s *Sentinel) check(nodes []Node) error {
-	switch {
-	case len(s.Names) == 0 || len(nodes) < 2:
+	if len(s.Names) == 0 || len(nodes) < 2 {
 		return fmt.Errorf("%d sentinels cannot watch %d nodes", len(s.Names), len(nodes))
-	case s.Quorum < 1 || s.Quorum > len(s.Names):
+	}
+	if s.Quorum < 1 || s.Quorum > len(s.Names) {
 		return fmt.Errorf("%d of %d sentinels is no quorum", s.Quorum, len(s.Names))
-	case s.DownAfter < time.Millisecond || s.FailoverTimeout < time.Millisecond:
+	}
+	if s.DownAfter < time.Millisecond || s.FailoverTimeout < time.Millisecond {
 		return errors.New("a sentinel needs a time after which a node is down, and one for a failover")
 	}
 	return nil

@@ -29,6 +29,7 @@ type target struct {
 
 var targets = []target{
 	{dir: "internal/checker", aim: 95, slow: "^(TestJudgeAnything|TestLongRun)$", few: "200"},
+	{dir: "internal/checker/facts", tests: "internal/checker", aim: 95, slow: "^(TestJudgeAnything|TestLongRun)$", few: "200"},
 	{dir: "linear", aim: 95, few: "1000"},
 	{dir: "internal/lock", aim: 95},
 	{dir: "internal/redis/command/model", aim: 85, tests: "internal/world/virtual"},

@@ -43,7 +43,7 @@ func MovesClock(ctx context.Context, o Options) error {
 	silent := fmt.Errorf("it does not answer %q within %v", ClocksType, ReadyWithin)
 	ctx, cancel := context.WithTimeoutCause(ctx, ReadyWithin, silent)
 	defer cancel()
-	wall, monotonic, err := p.ahead(ctx)
+	wall, monotonic, err := p.clocksAhead(ctx)
 	if err != nil {
 		return err
 	}
@@ -51,27 +51,29 @@ func MovesClock(ctx context.Context, o Options) error {
 	if err := clock.Set(machine.Bend{Jump: jump, Rate: 1}); err != nil {
 		return err
 	}
-	wallThen, monotonicThen, err := p.ahead(ctx)
-	switch {
-	case err != nil:
+	wallThen, monotonicThen, err := p.clocksAhead(ctx)
+	if err != nil {
 		return err
-	case (wallThen - wall - jump).Abs() > inexact:
+	}
+	if (wallThen - wall - jump).Abs() > inexact {
 		return ErrClockStays
-	case (monotonicThen - monotonic).Abs() > inexact:
+	}
+	if (monotonicThen - monotonic).Abs() > inexact {
 		return fmt.Errorf("its monotonic clock moved by %v with its wall clock", (monotonicThen - monotonic).Round(time.Second))
 	}
 	return nil
 }
 
-// ahead is how far the program's clocks are ahead of the machine's.
-func (p *Program) ahead(ctx context.Context) (wall, monotonic time.Duration, err error) {
+// clocksAhead is how far the program's clocks are ahead of the machine's.
+func (p *Program) clocksAhead(ctx context.Context) (wall, monotonic time.Duration, err error) {
 	a, err := p.Clocks(ctx)
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return 0, 0, context.Cause(ctx)
-	case err != nil:
+	}
+	if err != nil {
 		return 0, 0, err
-	case a.WallMS == nil || a.MonotonicMS == nil:
+	}
+	if a.WallMS == nil || a.MonotonicMS == nil {
 		return 0, 0, errors.New("it does not tell its clocks")
 	}
 	const ms = float64(time.Millisecond)

@@ -70,10 +70,10 @@ func TestPatternsOfTheLocksKey(t *testing.T) {
 func TestPatternsAreWhatTheyAreDefinedAs(t *testing.T) {
 	var naive func(pattern, key string) bool
 	naive = func(pattern, key string) bool {
-		switch {
-		case pattern == "":
+		if pattern == "" {
 			return key == ""
-		case pattern[0] == '*':
+		}
+		if pattern[0] == '*' {
 			return naive(pattern[1:], key) || key != "" && naive(pattern, key[1:])
 		}
 		return key != "" && key[0] == pattern[0] && naive(pattern[1:], key[1:])

@@ -178,6 +178,11 @@ func (r *Ready) check() error {
 	if err := r.checkLease(); err != nil {
 		return err
 	}
+	return r.checkLists()
+}
+
+// checkLists is about what it can, its keys and its points.
+func (r *Ready) checkLists() error {
 	for _, can := range r.Can {
 		if !slices.Contains(Abilities(), can) {
 			return fmt.Errorf("it says that it can %q: want some of %q", can, Abilities())
@@ -198,10 +203,10 @@ func (r *Ready) check() error {
 
 // checkLease is about what it says of its leases.
 func (r *Ready) checkLease() error {
-	switch {
-	case r.TTLMin < 0 || r.TTLStep < 0 || r.TTLExtra < 0:
+	if r.TTLMin < 0 || r.TTLStep < 0 || r.TTLExtra < 0 {
 		return fmt.Errorf("its ttl_min_ms is %v, its ttl_step_ms %v, its ttl_extra_ms %v: want none below 0", r.TTLMin, r.TTLStep, r.TTLExtra)
-	case r.Lease != "" && r.Lease != LeaseTTL:
+	}
+	if r.Lease != "" && r.Lease != LeaseTTL {
 		return fmt.Errorf("its lease is %q: want %q, or none", r.Lease, LeaseTTL)
 	}
 	return nil

@@ -445,10 +445,10 @@ func (p *Program) take(line []byte) error {
 	if err := json.Unmarshal(line, &m); err != nil {
 		return fmt.Errorf("the lock program's message %q cannot be read: %w", m.Type, err)
 	}
-	switch {
-	case slices.Contains(answers, m.Type):
+	if slices.Contains(answers, m.Type) {
 		return p.deliver(m, now)
-	case slices.Contains(events, m.Type):
+	}
+	if slices.Contains(events, m.Type) {
 		return p.event(m, now)
 	}
 	return fmt.Errorf("the lock program sent a message of an unknown type %q", m.Type)
@@ -510,8 +510,10 @@ func (p *Program) event(m Message, now time.Duration) error {
 	last := h.last
 	h.last, h.lost = now, m.Type == Lost
 	p.mu.Unlock()
+	if p.on == nil {
+		return nil
+	}
 	switch {
-	case p.on == nil:
 	case m.Type == Lost && m.AtNS != 0:
 		at := instant(m.AtNS, last, now)
 		p.on.Lost(m.Grant, at, at, m.Why)

@@ -80,10 +80,10 @@ func (c Command) Within(d time.Duration) Command {
 // Refusal is the error, in Redis's words, with which a node answers what the command
 // does not take; empty: it takes all that it was given.
 func (c *Command) Refusal() string {
-	switch {
-	case c.NX && c.Op != SET, c.Discard && c.Op != EXEC:
+	if c.NX && c.Op != SET || c.Discard && c.Op != EXEC {
 		return "ERR syntax error"
-	case c.TTL < 0 && c.Op == SET:
+	}
+	if c.TTL < 0 && c.Op == SET {
 		return "ERR invalid expire time in 'set' command"
 	}
 	for i := range c.Body {

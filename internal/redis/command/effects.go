@@ -16,10 +16,10 @@ func del(_ act, k Key) Result {
 
 func delEX(a act, k Key) Result {
 	o := ParseOptions(a.Words[2:], delexTakes)
-	switch {
-	case o.Strange != "":
+	if o.Strange != "" {
 		return obscured()
-	case o.Wrong || !k.there():
+	}
+	if o.Wrong || !k.there() {
 		return same(k)
 	}
 	return a.delIf(&o, k)
@@ -50,10 +50,10 @@ func expire(a act, k Key) Result {
 	}
 	absolute := strings.HasSuffix(name, "AT")
 	until, within := instant(n, absolute, a.At)
-	switch {
-	case o.Strange != "":
+	if o.Strange != "" {
 		return obscured()
-	case o.Wrong || !ok || !within || !k.there():
+	}
+	if o.Wrong || !ok || !within || !k.there() {
 		return same(k)
 	}
 	switch o.compare(until, k.Expires) {
@@ -71,18 +71,18 @@ func expire(a act, k Key) Result {
 // compare reports whether NX, XX, GT and LT let an expiry follow another.
 func (o *Options) compare(until, now Span) support {
 	forever := now == Span{}
-	switch {
-	case o.NX && !forever, o.XX && forever, o.GT && forever:
+	if o.NX && !forever || o.XX && forever || o.GT && forever {
 		return no
-	case forever:
+	}
+	if forever {
 		return yes
 	}
 	sooner, later := until.To < now.From, until.From > now.To
 	equal := until == now && until.From == until.To
-	switch {
-	case o.GT && (sooner || equal), o.LT && (later || equal):
+	if o.GT && (sooner || equal) || o.LT && (later || equal) {
 		return no
-	case o.GT && !later, o.LT && !sooner:
+	}
+	if o.GT && !later || o.LT && !sooner {
 		return nobodyKnows
 	}
 	return yes
@@ -91,10 +91,10 @@ func (o *Options) compare(until, now Span) support {
 // endAt gives a key an expiry. Redis removes a key that is given a time that is
 // past.
 func (a *act) endAt(k Key, until Span, absolute bool) Result {
-	switch {
-	case absolute && until.To <= a.At.From:
+	if absolute && until.To <= a.At.From {
 		return removed()
-	case absolute && until.From <= a.At.To:
+	}
+	if absolute && until.From <= a.At.To {
 		return obscured()
 	}
 	k.Expires = until
@@ -112,10 +112,10 @@ func persist(_ act, k Key) Result {
 // rename is RENAME and RENAMENX. Whether another key is there is not known.
 func rename(a act, k Key) Result {
 	onlyNew := strings.EqualFold(a.Words[0], "RENAMENX")
-	switch {
-	case a.names(1) && a.names(2), a.names(1) && !k.there(), a.names(2) && onlyNew && k.there():
+	if a.names(1) && a.names(2) || a.names(1) && !k.there() || a.names(2) && onlyNew && k.there() {
 		return same(k)
-	case a.names(1) && !onlyNew:
+	}
+	if a.names(1) && !onlyNew {
 		return removed()
 	}
 	return obscured()
@@ -144,8 +144,7 @@ func copyKey(a act, k Key) Result {
 // move is MOVE, which goes to a database where the key is not yet.
 func move(a act, k Key) Result {
 	to, ok := Integer(a.Words[2])
-	switch {
-	case !ok, a.DB == int(to), a.DB == a.r.DB && !k.there(), a.DB != a.r.DB && (int(to) != a.r.DB || k.there()):
+	if !ok || a.DB == int(to) || a.DB == a.r.DB && !k.there() || a.DB != a.r.DB && (int(to) != a.r.DB || k.there()) {
 		return same(k)
 	}
 	return obscured()

@@ -84,11 +84,7 @@ const zaddTakes = "NX XX GT LT CH INCR"
 
 // zadd is ZADD. A server refuses numbers that are none; here it is not known of all texts whether they are.
 func zadd(a act, k Key) Result {
-	words, has := a.Words[2:], make(map[string]bool)
-	for len(words) > 0 && oneOf(zaddTakes, words[0]) != "" {
-		has[oneOf(zaddTakes, words[0])] = true
-		words = words[1:]
-	}
+	has, words := zaddOptions(a.Words[2:])
 	wrong := has["NX"] && (has["XX"] || has["GT"] || has["LT"]) || has["GT"] && has["LT"] || has["INCR"] && len(words) != 2
 	if k.other(Sorted) || wrong || len(words) == 0 || len(words)%2 != 0 {
 		return same(k)
@@ -104,15 +100,29 @@ func zadd(a act, k Key) Result {
 		if has["INCR"] {
 			n += was
 		}
-		switch {
-		case math.IsNaN(n):
+		if math.IsNaN(n) {
 			return obscured()
-		case there && has["NX"], !there && has["XX"], there && has["GT"] && n <= was, there && has["LT"] && n >= was:
-		default:
+		}
+		if there && mayReplace(has, was, n) || !there && !has["XX"] {
 			to.Fields[words[i+1]] = formatScore(n)
 		}
 	}
 	return k.becameElements(to)
+}
+
+// zaddOptions are the options of ZADD, and the words behind them.
+func zaddOptions(words []string) (has map[string]bool, rest []string) {
+	has = make(map[string]bool)
+	for len(words) > 0 && oneOf(zaddTakes, words[0]) != "" {
+		has[oneOf(zaddTakes, words[0])] = true
+		words = words[1:]
+	}
+	return has, words
+}
+
+// mayReplace reports whether the options of ZADD let a score take the place of another.
+func mayReplace(has map[string]bool, was, n float64) bool {
+	return !has["NX"] && (!has["GT"] || n > was) && (!has["LT"] || n < was)
 }
 
 // zincrBy is ZINCRBY, which has the words of ZADD with INCR.
@@ -186,10 +196,10 @@ func (k Key) copied(as Holds) Key {
 
 // becameElements is what was done to a list, a set or a sorted set: one without elements is gone.
 func (k Key) becameElements(to Key) Result {
-	switch {
-	case len(to.Items) == 0 && len(to.Fields) == 0 && k.there():
+	if len(to.Items) == 0 && len(to.Fields) == 0 && k.there() {
 		return removed()
-	case len(to.Items) == 0 && len(to.Fields) == 0, k.Equal(to):
+	}
+	if len(to.Items) == 0 && len(to.Fields) == 0 || k.Equal(to) {
 		return same(k)
 	}
 	return written(to)

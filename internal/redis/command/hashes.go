@@ -59,10 +59,10 @@ func (k Key) fields() Key {
 
 // became is what was done to a hash: one without fields is gone.
 func (k Key) became(to Key) Result {
-	switch {
-	case len(to.Fields) == 0:
+	if len(to.Fields) == 0 {
 		return removed()
-	case k.Equal(to):
+	}
+	if k.Equal(to) {
 		return same(k)
 	}
 	return written(to)

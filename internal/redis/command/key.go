@@ -50,11 +50,10 @@ func (s Span) plus(ms int64) Span { return Span{s.From + ms, s.To + ms} }
 // several clients write a field of that name: then the field's value is the owner, and not its name. Where that is not
 // known, a number counts how often the owner whose name the field has entered; any other value is the owner.
 func (k Key) Owner(shared func(field string) bool) string {
-	switch k.Holds {
-	case Hash:
-	case List, Members, Sorted:
+	if k.Holds == List || k.Holds == Members || k.Holds == Sorted {
 		return k.members(shared)
-	default:
+	}
+	if k.Holds != Hash {
 		return k.Value
 	}
 	names := slices.Sorted(maps.Keys(k.Fields))

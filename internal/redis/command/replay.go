@@ -128,8 +128,10 @@ func (r *Replay) clear(e entry, c Executed) Change {
 		change.Did = max(change.Did, o.Did)
 		change.Lasting = change.Lasting || o.Lasting
 	}
+	if change.Did == Kept {
+		return change
+	}
 	switch {
-	case change.Did == Kept:
 	case !agree:
 		change.Did = Obscured
 	case first.After.there():

@@ -11,10 +11,10 @@ import (
 // and GET are errors.
 func set(a act, k Key) Result {
 	o := ParseOptions(a.Words[3:], setTakes)
-	switch {
-	case o.Wrong:
+	if o.Wrong {
 		return same(k)
-	case o.Strange != "":
+	}
+	if o.Strange != "" {
 		return obscured()
 	}
 	result := o.write(a, k, a.Words[2])
@@ -33,19 +33,16 @@ func set(a act, k Key) Result {
 // write sets a key as the options say, if they let it.
 func (o *Options) write(a act, k Key, value string) Result {
 	to := text(value)
-	switch o.Expiry {
-	case "":
-	case "KEEPTTL":
+	if o.Expiry == "KEEPTTL" {
 		to.Expires = k.Expires
-	default:
+	} else if o.Expiry != "" {
 		until, ok := o.Until(a.At)
 		if !ok {
 			return same(k)
 		}
 		to.Expires = until
 	}
-	switch {
-	case o.NX && k.there(), o.XX && !k.there(), o.Get && k.other(Text):
+	if o.NX && k.there() || o.XX && !k.there() || o.Get && k.other(Text) {
 		return same(k)
 	}
 	switch o.met(k) {
@@ -108,12 +105,13 @@ func getDel(_ act, k Key) Result {
 
 func getEX(a act, k Key) Result {
 	o := ParseOptions(a.Words[2:], GetexTakes)
-	switch {
-	case o.Strange != "":
+	if o.Strange != "" {
 		return obscured()
-	case o.Wrong, o.Expiry == "", k.Holds != Text:
+	}
+	if o.Wrong || o.Expiry == "" || k.Holds != Text {
 		return same(k)
-	case o.Expiry == "PERSIST":
+	}
+	if o.Expiry == "PERSIST" {
 		return persist(a, k)
 	}
 	until, ok := o.Until(a.At)

@@ -10,7 +10,6 @@ import (
 func (c *Command) Words() []string {
 	words := []string{c.Op.String()}
 	switch c.Op {
-	case PING, UNWATCH, EXEC:
 	case SET:
 		words = append(words, c.Key, c.Value)
 		if c.NX {

@@ -273,8 +273,10 @@ func (c *caller) run(lines string) {
 	var others []chan error
 	for line := range strings.SplitSeq(lines, ";") {
 		what, text, special := strings.Cut(line, ":")
+		if line == "" {
+			continue
+		}
 		switch {
-		case line == "":
 		case special && what == "other":
 			done, conn := make(chan error, 1), c.r.RDB.Conn()
 			go func() {

@@ -47,12 +47,14 @@ func (f *Follower) list() ([]step, error) {
 
 // find finds the manifest, or the journal itself, as versions before 7 write it.
 func find(path string) (string, error) {
-	switch info, err := os.Stat(path); {
-	case errors.Is(err, fs.ErrNotExist):
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
-	case err != nil:
+	}
+	if err != nil {
 		return "", err
-	case !info.IsDir():
+	}
+	if !info.IsDir() {
 		return path, nil
 	}
 	for _, pattern := range []string{"*.manifest", "appendonlydir/*.manifest", "*.aof"} {
@@ -67,11 +69,10 @@ func find(path string) (string, error) {
 				found = append(found, one)
 			}
 		}
-		switch len(found) {
-		case 0:
-		case 1:
+		if len(found) == 1 {
 			return found[0], nil
-		default:
+		}
+		if len(found) > 1 {
 			return "", fmt.Errorf("%s has the journals of several servers: name one, for example %s", path, found[0])
 		}
 	}
@@ -86,10 +87,10 @@ func escape(path string) string {
 // readManifest reads the names of the base and of the increments. Those that are history have none of the data.
 func readManifest(file *os.File) (list []step, err error) {
 	text, err := io.ReadAll(io.LimitReader(file, maxManifest+1))
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case len(text) > maxManifest:
+	}
+	if len(text) > maxManifest {
 		return nil, fmt.Errorf("more than %d bytes", maxManifest)
 	}
 	number, last := 0, int64(0)
@@ -99,27 +100,38 @@ func readManifest(file *os.File) (list []step, err error) {
 			continue
 		}
 		name, seq, kind, err := manifestLine(strings.TrimSpace(line))
-		switch {
-		case err != nil:
-		case kind == "b" && len(list) > 0:
-			err = errors.New("a base that is not the first file")
-		case kind == "b":
-			list = append(list, step{path: filepath.Join(filepath.Dir(file.Name()), name), kind: Base})
-		case kind == "i" && seq <= last:
-			err = errors.New("increments that are not in order")
-		case kind == "i":
-			list, last = append(list, step{path: filepath.Join(filepath.Dir(file.Name()), name)}), seq
-		case kind != "h":
-			err = fmt.Errorf("a file of type %q", kind)
+		if err == nil {
+			err = mayFollow(kind, seq, len(list), last)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+		path := filepath.Join(filepath.Dir(file.Name()), name)
+		if kind == "b" {
+			list = append(list, step{path: path, kind: Base})
+		}
+		if kind == "i" {
+			list, last = append(list, step{path: path}), seq
 		}
 	}
 	if list == nil {
 		return nil, errors.New("no base and no increment")
 	}
 	return list, nil
+}
+
+// mayFollow says why a file cannot stand behind so many others, of which the last increment has the number last; nil: it can.
+func mayFollow(kind string, seq int64, others int, last int64) error {
+	if kind == "b" && others > 0 {
+		return errors.New("a base that is not the first file")
+	}
+	if kind == "i" && seq <= last {
+		return errors.New("increments that are not in order")
+	}
+	if kind != "b" && kind != "i" && kind != "h" {
+		return fmt.Errorf("a file of type %q", kind)
+	}
+	return nil
 }
 
 // manifestLine reads pairs of a name and a value. Later versions have more of them.

@@ -134,7 +134,7 @@ func (f *Follower) Restarted() {
 func (f *Follower) Read() ([]Entry, error) {
 	for f.err == nil {
 		if f.file != nil {
-			entries, more, err := f.more()
+			entries, more, err := f.readMore()
 			if len(entries) > 0 || err != nil {
 				return entries, err
 			}
@@ -193,10 +193,10 @@ func ReadAll(path string) (entries []Entry, torn Place, err error) {
 		}
 	}
 	torn, _ = f.Torn()
-	switch {
-	case f.index == "":
+	if f.index == "" {
 		return nil, torn, fmt.Errorf("%s: no append-only file: %w", path, fs.ErrNotExist)
-	case f.rdb != "":
+	}
+	if f.rdb != "" {
 		return entries, torn, fmt.Errorf("%s: the base is an RDB file, which is not read (with aof-use-rdb-preamble no it is commands)", f.rdb)
 	}
 	return entries, torn, nil
@@ -218,9 +218,9 @@ func (f *Follower) look() (changed bool, err error) {
 		}
 	}
 	if f.began {
-		f.queue = f.anew(list, f.file == nil || !f.manifest)
+		f.queue = f.stepsAfterAnother(list, f.file == nil || !f.manifest)
 	} else {
-		f.queue = f.first(list)
+		f.queue = f.firstSteps(list)
 	}
 	return true, nil
 }
@@ -239,8 +239,8 @@ func (f *Follower) unchanged() bool {
 	return os.SameFile(info, f.seen) && (!f.manifest || info.ModTime().Equal(f.seen.ModTime()) && info.Size() == f.seen.Size())
 }
 
-// first is how a journal begins.
-func (f *Follower) first(list []step) []step {
+// firstSteps is how a journal begins.
+func (f *Follower) firstSteps(list []step) []step {
 	mark := Known
 	if f.isRDB(list[0].path) {
 		mark = Gap
@@ -251,8 +251,9 @@ func (f *Follower) first(list []step) []step {
 	return slices.Insert(list, 1, step{mark: mark})
 }
 
-// anew is how a journal begins that another has been before. present: all that it holds now says what the data are, not only its base.
-func (f *Follower) anew(list []step, present bool) []step {
+// stepsAfterAnother is how a journal begins that another has been before. present: all that it holds now says what the data are, not
+// only its base.
+func (f *Follower) stepsAfterAnother(list []step, present bool) []step {
 	steps, known := []step{{mark: Gap}}, []step{{mark: Known}}
 	if f.isRDB(list[0].path) {
 		known = nil
@@ -283,7 +284,7 @@ func (f *Follower) step() ([]Entry, error) {
 		f.queue = f.queue[1:]
 		return nil, nil
 	case s.mark == Gap:
-		f.forget()
+		f.forgetBlock()
 	}
 	f.queue = f.queue[1:]
 	return []Entry{{Kind: s.mark, DB: -1}}, nil
@@ -316,35 +317,35 @@ func (f *Follower) open(s step) error {
 		f.until = info.Size()
 	}
 	f.head, f.db, f.second = nil, -1, 0
-	f.from(0, nil)
+	f.goOnAt(0, nil)
 	if (s.kind == Base || !f.manifest) && magic(file) {
-		f.from(info.Size(), nil)
+		f.goOnAt(info.Size(), nil)
 	}
 	return nil
 }
 
-// from goes on at an offset where a block begins. tail is what is before it.
-func (f *Follower) from(offset int64, tail []byte) {
-	f.forget()
+// goOnAt goes on at an offset where a block begins. tail is what is before it.
+func (f *Follower) goOnAt(offset int64, tail []byte) {
+	f.forgetBlock()
 	f.tail = tail
 	f.buf = append(f.buf[:0], tail...)
 	f.at, f.end, f.whole, f.hole = len(f.buf), offset, offset, false
 }
 
-// forget forgets a block that will not come to its end.
-func (f *Follower) forget() {
+// forgetBlock forgets a block that will not come to its end.
+func (f *Follower) forgetBlock() {
 	f.multi, f.block = false, nil
 	f.buf = f.buf[:f.at]
 }
 
-// more reads more of the file.
-func (f *Follower) more() (entries []Entry, more bool, err error) {
+// readMore reads more of the file.
+func (f *Follower) readMore() (entries []Entry, more bool, err error) {
 	size, err := f.file.Seek(0, io.SeekEnd)
 	if err != nil {
 		return nil, false, err
 	}
 	if size < f.end {
-		return f.cut()
+		return f.goOnAfterCut()
 	}
 	if size = min(size, f.until); size == f.end {
 		return nil, false, nil
@@ -352,7 +353,7 @@ func (f *Follower) more() (entries []Entry, more bool, err error) {
 	// As much again as is there already: so a long word is read in few pieces, and is not looked at often.
 	n := int(min(size-f.end, max(minChunk, int64(len(f.buf)))))
 	keep := min(overlap, len(f.buf))
-	f.drop()
+	f.dropUnneeded()
 	old := len(f.buf)
 	f.buf = slices.Grow(f.buf, n)[:old+n]
 	var kept [overlap]byte
@@ -364,7 +365,7 @@ func (f *Follower) more() (entries []Entry, more bool, err error) {
 		return nil, false, err
 	}
 	if got < keep || !bytes.Equal(kept[:keep], f.buf[old-keep:old]) {
-		return f.cut()
+		return f.goOnAfterCut()
 	}
 	f.buf = f.buf[:old-keep+got]
 	f.end += int64(got - keep)
@@ -388,20 +389,21 @@ func (f *Follower) more() (entries []Entry, more bool, err error) {
 	return nil, got > keep, f.err
 }
 
-// drop forgets the bytes before those that are still needed.
-func (f *Follower) drop() {
+// dropUnneeded forgets the bytes before those that are still needed.
+func (f *Follower) dropUnneeded() {
 	if unneeded := f.at - overlap; unneeded > 0 {
 		f.buf = append(f.buf[:0], f.buf[unneeded:]...)
 		f.at -= unneeded
 	}
 }
 
-// cut goes on with a file of which an end has gone. Was it a block in part, nothing has changed: the server has been started again, and
-// has removed it. If the beginning of the file is still what it was, what is left are the server's data: the machine has lost its
-// power, or the server has removed what it could not write. Otherwise somebody else cut it, and the server's data are not in it.
-func (f *Follower) cut() ([]Entry, bool, error) {
+// goOnAfterCut goes on with a file of which an end has gone. Was it a block in part, nothing has changed: the server has been started
+// again, and has removed it. If the beginning of the file is still what it was, what is left are the server's data: the machine has
+// lost its power, or the server has removed what it could not write. Otherwise somebody else cut it, and the server's data are not in
+// it.
+func (f *Follower) goOnAfterCut() ([]Entry, bool, error) {
 	if f.end > f.whole {
-		f.from(f.whole, f.tail) // if not, what comes next is not behind the tail
+		f.goOnAt(f.whole, f.tail) // if not, what comes next is not behind the tail
 		return nil, true, nil
 	}
 	size, err := f.file.Seek(0, io.SeekEnd)
@@ -413,7 +415,7 @@ func (f *Follower) cut() ([]Entry, bool, error) {
 		f.Restarted()
 		return nil, true, nil
 	}
-	f.from(0, nil)
+	f.goOnAt(0, nil)
 	f.hole, f.kind, f.until = true, Effect, math.MaxInt64
 	return []Entry{{Kind: Gap, DB: -1}}, true, nil
 }

@@ -110,11 +110,10 @@ func (x *call) refuse(why string) {
 // reject answers that a command is not carried out. A transaction then is not, either; where
 // it was EXEC that was rejected, it has ended.
 func (x *call) reject(r *row, why string) {
-	switch {
-	case r == find("exec"):
+	if r == find("exec") {
 		x.c.endTransaction()
 		x.fail("EXECABORT Transaction discarded because of: " + why)
-	default:
+	} else {
 		x.spoil()
 		x.fail("ERR " + why)
 	}
@@ -132,11 +131,12 @@ func cut(s string, n int) string {
 // run carries a command out.
 func (x *call) run(r *row, words []string) {
 	r.do(x, words)
-	switch {
-	case r.flags&write != 0 || r.last == 0:
-	case x.script:
+	if r.flags&write != 0 || r.last == 0 {
+		return
+	}
+	if x.script {
 		x.remember(x.declared)
-	default:
+	} else {
 		x.remember(r.keysOf(words))
 	}
 }

@@ -46,16 +46,17 @@ func ping(x *call, w []string) {
 
 func selectDB(x *call, w []string) {
 	n, ok := x.int(w[1])
-	switch {
-	case !ok:
-	case n < 0 || n > 15:
-		x.fail("ERR DB index is out of range")
-	default:
-		if n != 0 {
-			x.n.unknown("SELECT " + w[1])
-		}
-		x.ok()
+	if !ok {
+		return
 	}
+	if n < 0 || n > 15 {
+		x.fail("ERR DB index is out of range")
+		return
+	}
+	if n != 0 {
+		x.n.unknown("SELECT " + w[1])
+	}
+	x.ok()
 }
 
 func quit(x *call, _ []string) {
@@ -76,11 +77,11 @@ func hello(x *call, w []string) {
 	v3 := x.v3
 	if len(w) > 1 {
 		n, ok := command.Integer(w[1])
-		switch {
-		case !ok:
+		if !ok {
 			x.fail("ERR Protocol version is not an integer or out of range")
 			return
-		case n != 2 && n != 3:
+		}
+		if n != 2 && n != 3 {
 			x.fail("NOPROTO unsupported protocol version")
 			return
 		}

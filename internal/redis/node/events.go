@@ -42,10 +42,9 @@ func (n *Node) parseEvents(s string) (set eventSet, ok bool) {
 				set |= l.class
 			}
 		}
-		switch {
-		case s[i] == 'm' || s[i] == 'n':
+		if s[i] == 'm' || s[i] == 'n' {
 			n.unknown("CONFIG SET notify-keyspace-events " + s[i:i+1])
-		case set == was && !strings.ContainsRune("g$lshzxetdKEA", rune(s[i])):
+		} else if set == was && !strings.ContainsRune("g$lshzxetdKEA", rune(s[i])) {
 			return 0, false
 		}
 	}

@@ -21,15 +21,7 @@ var expiryRows = []row{
 func expire(unit int64, absolute bool) func(x *call, w []string) {
 	return func(x *call, w []string) {
 		o := command.ParseOptions(w[3:], command.ExpireTakes)
-		switch {
-		case o.Strange != "":
-			x.refuse("Unsupported option " + o.Strange)
-			return
-		case o.NX && (o.XX || o.GT || o.LT):
-			x.fail("ERR NX and XX, GT or LT options at the same time are not compatible")
-			return
-		case o.GT && o.LT:
-			x.fail("ERR GT and LT options at the same time are not compatible")
+		if x.refuseExpireOptions(&o) {
 			return
 		}
 		n, ok := x.int(w[2])
@@ -46,14 +38,36 @@ func expire(unit int64, absolute bool) func(x *call, w []string) {
 		}
 		at := n*unit + now
 		it := x.any(w[1])
-		if it == nil || o.NX && it.Expires != 0 || o.XX && it.Expires == 0 ||
-			o.GT && (it.Expires == 0 || at <= it.Expires) || o.LT && it.Expires != 0 && at >= it.Expires {
+		if it == nil || !mayExpireAt(&o, it.Expires, at) {
 			x.bit(false)
 			return
 		}
 		x.expireAt(w[1], at)
 		x.bit(true)
 	}
+}
+
+// refuseExpireOptions answers options that do not go together; false: they do.
+func (x *call) refuseExpireOptions(o *command.Options) bool {
+	switch {
+	case o.Strange != "":
+		x.refuse("Unsupported option " + o.Strange)
+	case o.NX && (o.XX || o.GT || o.LT):
+		x.fail("ERR NX and XX, GT or LT options at the same time are not compatible")
+	case o.GT && o.LT:
+		x.fail("ERR GT and LT options at the same time are not compatible")
+	default:
+		return false
+	}
+	return true
+}
+
+// mayExpireAt reports whether NX, XX, GT and LT let an expiry follow the one that a key has; 0: it has none.
+func mayExpireAt(o *command.Options, has, at int64) bool {
+	if has == 0 {
+		return !o.XX && !o.GT
+	}
+	return !o.NX && (!o.GT || at > has) && (!o.LT || at < has)
 }
 
 // expireAt gives a key that is there an expiry.

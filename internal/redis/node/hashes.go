@@ -23,9 +23,9 @@ var hashRows = []row{
 
 func (x *call) openHash(key string) (*members, bool) { return x.open(key, model.Hash, hashClass) }
 
-// give sets a field, and says whether it is a new one.
-func (s *members) give(field, value string) bool {
-	s.own()
+// setField sets a field, and says whether it is a new one.
+func (s *members) setField(field, value string) bool {
+	s.cloneOnce()
 	if i := s.find(field); i >= 0 {
 		s.list[i].Value = value
 		return false
@@ -47,7 +47,7 @@ func hset(x *call, w []string) {
 	}
 	n := 0
 	for i := 2; i < len(w); i += 2 {
-		if s.give(w[i], w[i+1]) {
+		if s.setField(w[i], w[i+1]) {
 			n++
 		}
 	}
@@ -66,7 +66,7 @@ func hsetnx(x *call, w []string) {
 	}
 	isNew := s.find(w[2]) < 0
 	if isNew {
-		s.give(w[2], w[3])
+		s.setField(w[2], w[3])
 		x.save(s, "hset")
 	}
 	x.bit(isNew)
@@ -128,7 +128,7 @@ func hincrby(x *call, w []string) {
 	if n, ok = x.plus(n, by); !ok {
 		return
 	}
-	s.give(w[2], strconv.FormatInt(n, 10))
+	s.setField(w[2], strconv.FormatInt(n, 10))
 	x.save(s, "hincrby")
 	x.integer(n)
 }

@@ -43,10 +43,10 @@ func (x *call) saveList(it model.Item, event string) {
 func push(event string, onlyThere bool) func(x *call, w []string) {
 	return func(x *call, w []string) {
 		it, ok := x.openList(w[1])
-		switch {
-		case !ok:
+		if !ok {
 			return
-		case onlyThere && len(it.List) == 0:
+		}
+		if onlyThere && len(it.List) == 0 {
 			x.integer(0)
 			return
 		}
@@ -156,14 +156,15 @@ func lrange(x *call, w []string) {
 		return
 	}
 	it, ok := x.item(w[1], model.List)
-	switch {
-	case !ok:
-	case it == nil:
-		x.array(0)
-	default:
-		from, to, _ := x.span(w[2], w[3], len(it.List))
-		x.words(it.List[from:to]...)
+	if !ok {
+		return
 	}
+	if it == nil {
+		x.array(0)
+		return
+	}
+	from, to, _ := x.span(w[2], w[3], len(it.List))
+	x.words(it.List[from:to]...)
 }
 
 func llen(x *call, w []string) {

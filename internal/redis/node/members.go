@@ -40,8 +40,8 @@ func (s *members) find(name string) int {
 	return -1
 }
 
-// own makes the list one that may be changed.
-func (s *members) own() {
+// cloneOnce makes the list one that may be changed.
+func (s *members) cloneOnce() {
 	if !s.cloned {
 		s.list, s.cloned = slices.Clone(s.list), true
 	}
@@ -51,7 +51,7 @@ func (s *members) own() {
 func (s *members) remove(names ...string) (n int) {
 	for _, name := range names {
 		if i := s.find(name); i >= 0 {
-			s.own()
+			s.cloneOnce()
 			s.list = slices.Delete(s.list, i, i+1)
 			n++
 		}

@@ -75,10 +75,10 @@ func (r *reply) double(f float64) {
 
 // number writes a score as Redis 7.0 does.
 func number(f float64) string {
-	switch {
-	case math.IsInf(f, 1):
+	if math.IsInf(f, 1) {
 		return "inf"
-	case math.IsInf(f, -1):
+	}
+	if math.IsInf(f, -1) {
 		return "-inf"
 	}
 	return strconv.FormatFloat(f, 'g', 17, 64)

@@ -28,13 +28,14 @@ type knownScript struct {
 func eval(bySHA, readOnly bool) func(x *call, w []string) {
 	return func(x *call, w []string) {
 		n, ok := x.int(w[2])
-		switch {
-		case !ok:
+		if !ok {
 			return
-		case n > int64(len(w)-3):
+		}
+		if n > int64(len(w)-3) {
 			x.fail("ERR Number of keys can't be greater than number of args")
 			return
-		case n < 0:
+		}
+		if n < 0 {
 			x.fail("ERR Number of keys can't be negative")
 			return
 		}
@@ -111,8 +112,10 @@ type host struct{ call }
 func (h *host) Call(words []string) []byte {
 	h.b = h.b[:0]
 	r := h.lookup(words)
+	if r == nil {
+		return h.b
+	}
 	switch {
-	case r == nil:
 	case r.flags&noScript != 0:
 		h.fail("ERR This Redis command is not allowed from script")
 	case r.flags&(write|notReadOnly) != 0 && h.readOnly:

@@ -151,12 +151,12 @@ func configSet(x *call, w []string) {
 	set, has := x.n.events, false
 	for i := 2; i < len(w); i += 2 {
 		var ok bool
-		switch name := strings.ToLower(w[i]); {
-		case name != eventsSetting:
+		if strings.ToLower(w[i]) != eventsSetting {
 			x.n.unknown("CONFIG SET " + w[i])
 			x.refuse("Unknown option or number of arguments for CONFIG SET - '" + w[i] + "'")
 			return
-		case has:
+		}
+		if has {
 			x.refuse("CONFIG SET failed (possibly related to argument '" + w[i] + "') - duplicate parameter")
 			return
 		}

@@ -25,7 +25,7 @@ func sadd(x *call, w []string) {
 	}
 	n := 0
 	for _, name := range w[2:] {
-		if s.find(name) < 0 && s.give(name, "") {
+		if s.find(name) < 0 && s.setField(name, "") {
 			n++
 		}
 	}

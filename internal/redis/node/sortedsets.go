@@ -30,10 +30,10 @@ func (x *call) openSorted(key string) (*members, bool) {
 	return x.open(key, model.SortedSet, sortedClass)
 }
 
-// place puts a member where its score belongs.
-func (s *members) place(name string, score float64) {
+// setScore puts a member where its score belongs.
+func (s *members) setScore(name string, score float64) {
 	s.remove(name)
-	s.own()
+	s.cloneOnce()
 	one := model.Member{Name: name, Score: score}
 	i, _ := slices.BinarySearchFunc(s.list, one, func(a, b model.Member) int {
 		return cmp.Or(cmp.Compare(a.Score, b.Score), strings.Compare(a.Name, b.Name))
@@ -94,38 +94,18 @@ func (x *call) zadd(key string, pairs []string, o zaddOptions) {
 	if !ok {
 		return
 	}
-	added, updated, done := 0, 0, false
+	var counts [zaddEffects]int
 	score := 0.0
 	for i := range scores {
-		name := pairs[2*i+1]
-		score = scores[i]
-		at := s.find(name)
-		switch {
-		case at < 0 && o.xx, at >= 0 && o.nx:
-			continue
-		case at < 0:
-			added++
-		default:
-			was := s.list[at].Score
-			if o.incr {
-				score += was
-			}
-			if math.IsNaN(score) {
-				x.fail("ERR resulting score is not a number (NaN)")
-				return
-			}
-			if o.gt && score <= was || o.lt && score >= was {
-				continue
-			}
-			if score == was {
-				done = true
-				continue
-			}
-			updated++
+		var did zaddEffect
+		if score, did = o.apply(s, pairs[2*i+1], scores[i]); math.IsNaN(score) {
+			x.fail("ERR resulting score is not a number (NaN)")
+			return
 		}
-		done = true
-		s.place(name, score)
+		counts[did]++
 	}
+	added, updated := counts[zaddAdded], counts[zaddUpdated]
+	done := added+updated+counts[zaddUnchanged] > 0
 	if added+updated > 0 {
 		event := "zadd"
 		if o.incr {
@@ -143,6 +123,41 @@ func (x *call) zadd(key string, pairs []string, o zaddOptions) {
 	default:
 		x.count(added)
 	}
+}
+
+// zaddEffect is what ZADD did with a member.
+type zaddEffect int
+
+const (
+	zaddRefused zaddEffect = iota
+	zaddUnchanged
+	zaddUpdated
+	zaddAdded
+	zaddEffects
+)
+
+// apply gives a member a score, if the options let it. to is the score that it has then, or would have had.
+func (o *zaddOptions) apply(s *members, name string, score float64) (to float64, did zaddEffect) {
+	at := s.find(name)
+	if at < 0 && o.xx || at >= 0 && o.nx {
+		return score, zaddRefused
+	}
+	if at < 0 {
+		s.setScore(name, score)
+		return score, zaddAdded
+	}
+	was := s.list[at].Score
+	if o.incr {
+		score += was
+	}
+	if math.IsNaN(score) || o.gt && score <= was || o.lt && score >= was {
+		return score, zaddRefused
+	}
+	if score == was {
+		return score, zaddUnchanged
+	}
+	s.setScore(name, score)
+	return score, zaddUpdated
 }
 
 func zscore(x *call, w []string) {
@@ -242,7 +257,7 @@ func zremrangebyrank(x *call, w []string) {
 // cut takes members away.
 func (x *call) cut(s *members, from, to int, event string) {
 	if from < to {
-		s.own()
+		s.cloneOnce()
 		s.list = slices.Delete(s.list, from, to)
 		x.save(s, event)
 	}
@@ -335,6 +350,15 @@ func (x *call) scored(list []model.Member, withScores bool) {
 	}
 }
 
+// readLimit reads the two numbers of LIMIT; where one is none, it answers so.
+func (x *call) readLimit(r *ranged, offset, limit string) (ok bool) {
+	if r.offset, ok = x.int(offset); ok {
+		r.limit, ok = x.int(limit)
+	}
+	r.limited = ok
+	return ok
+}
+
 // rangeOptions reads what follows a range; where it is wrong, it answers so.
 func (x *call) rangeOptions(r *ranged, words []string) (ok bool) {
 	byLex := false
@@ -344,13 +368,9 @@ func (x *call) rangeOptions(r *ranged, words []string) (ok bool) {
 		case option == "WITHSCORES":
 			r.withScores = true
 		case option == "LIMIT" && i+2 < len(words):
-			if r.offset, ok = x.int(words[i+1]); !ok {
+			if !x.readLimit(r, words[i+1], words[i+2]) {
 				return false
 			}
-			if r.limit, ok = x.int(words[i+2]); !ok {
-				return false
-			}
-			r.limited = true
 			i += 2
 		case option == "REV" && r.any && !r.reversed:
 			r.reversed = true

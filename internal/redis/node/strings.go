@@ -218,13 +218,14 @@ func appendTo(x *call, w []string) {
 
 func strlen(x *call, w []string) {
 	it, ok := x.item(w[1], model.String)
-	switch {
-	case !ok:
-	case it == nil:
-		x.integer(0)
-	default:
-		x.count(len(it.Value))
+	if !ok {
+		return
 	}
+	if it == nil {
+		x.integer(0)
+		return
+	}
+	x.count(len(it.Value))
 }
 
 // getrange takes a last place before the first byte for the first byte, as Redis does.
@@ -238,18 +239,19 @@ func getrange(x *call, w []string) {
 		return
 	}
 	it, ok := x.item(w[1], model.String)
-	switch {
-	case !ok:
-	case it == nil:
-		x.bulk("")
-	default:
-		size := len(it.Value)
-		if first >= 0 || first <= last {
-			last = max(last, -int64(size))
-		}
-		from, to := places(first, last, size)
-		x.bulk(it.Value[from:to])
+	if !ok {
+		return
 	}
+	if it == nil {
+		x.bulk("")
+		return
+	}
+	size := len(it.Value)
+	if first >= 0 || first <= last {
+		last = max(last, -int64(size))
+	}
+	from, to := places(first, last, size)
+	x.bulk(it.Value[from:to])
 }
 
 func incrby(x *call, w []string) {
@@ -260,13 +262,14 @@ func incrby(x *call, w []string) {
 
 func decrby(x *call, w []string) {
 	n, ok := x.int(w[2])
-	switch {
-	case !ok:
-	case n == math.MinInt64:
-		x.fail("ERR decrement would overflow")
-	default:
-		x.add(w[1], -n)
+	if !ok {
+		return
 	}
+	if n == math.MinInt64 {
+		x.fail("ERR decrement would overflow")
+		return
+	}
+	x.add(w[1], -n)
 }
 
 // int reads an integer; where it is none, it answers so.

@@ -200,24 +200,29 @@ func (x *call) track(t tracks) {
 		x.fail("ERR You can't specify both OPTIN mode and OPTOUT mode")
 	case was.optIn && t.optOut, was.optOut && t.optIn:
 		x.fail("ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it with a different mode.")
-	case t.bcast && x.overlap(t.prefixes):
-	default:
-		if t.bcast && len(t.prefixes) == 0 {
-			t.prefixes = []string{""}
-		}
-		for _, p := range was.prefixes {
-			if !slices.Contains(t.prefixes, p) {
-				t.prefixes = append(t.prefixes, p)
-			}
-		}
-		t.on = true
-		*was = t
-		x.ok()
+	case !t.bcast || !x.refuseOverlap(t.prefixes):
+		x.startTracking(t)
 	}
 }
 
-// overlap refuses prefixes of which one begins with the other.
-func (x *call) overlap(prefixes []string) bool {
+// startTracking begins to track, with the prefixes that are tracked already.
+func (x *call) startTracking(t tracks) {
+	was := &x.c.tracks
+	if t.bcast && len(t.prefixes) == 0 {
+		t.prefixes = []string{""}
+	}
+	for _, p := range was.prefixes {
+		if !slices.Contains(t.prefixes, p) {
+			t.prefixes = append(t.prefixes, p)
+		}
+	}
+	t.on = true
+	*was = t
+	x.ok()
+}
+
+// refuseOverlap refuses prefixes of which one begins with the other.
+func (x *call) refuseOverlap(prefixes []string) bool {
 	for i, p := range prefixes {
 		for _, q := range x.c.tracks.prefixes {
 			if strings.HasPrefix(p, q) || strings.HasPrefix(q, p) {

@@ -73,18 +73,18 @@ func ParseCommand(b []byte) (words []string, n int, err error) {
 		return nil, 0, err
 	}
 	h, err := parseHead(line)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, 0, err
-	case h.Kind != Array || h.Null:
+	}
+	if h.Kind != Array || h.Null {
 		return nil, 0, fmt.Errorf("%q where a command was to begin", byte(h.Kind))
 	}
 	for range h.size {
 		word, err := p.value(0)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, 0, err
-		case word.Kind != Bulk || word.Null:
+		}
+		if word.Kind != Bulk || word.Null {
 			return nil, 0, fmt.Errorf("%q where a word of a command was to begin", byte(word.Kind))
 		}
 		words = append(words, word.Text)
@@ -104,10 +104,10 @@ func (p *parser) value(depth int) (v Value, err error) {
 		return v, err
 	}
 	h, err := parseHead(line)
-	switch {
-	case err != nil:
+	if err != nil {
 		return v, err
-	case depth > maxDepth:
+	}
+	if depth > maxDepth {
 		return v, errDepth
 	}
 	v = Value{Kind: h.Kind, Text: h.Text, Null: h.Null}
@@ -162,11 +162,11 @@ func parseHead(line string) (h head, err error) {
 		return h, fmt.Errorf("no value begins with %q", line[0])
 	}
 	n, err := strconv.Atoi(line[1:])
-	switch {
-	case err == nil && n == -1:
+	if err == nil && n == -1 {
 		h.Null = true
 		return h, nil
-	case err != nil || n < 0 || n > most:
+	}
+	if err != nil || n < 0 || n > most {
 		return h, fmt.Errorf("a length that is none, or too great, after %q", line[0])
 	}
 	h.size = n * per
@@ -177,10 +177,10 @@ func parseHead(line string) (h head, err error) {
 func (p *parser) line() (string, error) {
 	rest := p.b[p.at:]
 	end := bytes.IndexByte(rest[:min(len(rest), maxLine)], '\n')
-	switch {
-	case end < 0 && len(rest) >= maxLine:
+	if end < 0 && len(rest) >= maxLine {
 		return "", errLine
-	case end < 0:
+	}
+	if end < 0 {
 		return "", ErrShort
 	}
 	p.at += end + 1
@@ -188,10 +188,10 @@ func (p *parser) line() (string, error) {
 }
 
 func (p *parser) bulk(v *Value, n int) error {
-	switch {
-	case len(p.b)-p.at < n+2:
+	if len(p.b)-p.at < n+2 {
 		return ErrShort
-	case p.b[p.at+n] != '\r' || p.b[p.at+n+1] != '\n':
+	}
+	if p.b[p.at+n] != '\r' || p.b[p.at+n+1] != '\n' {
 		return errors.New("a bulk that does not end where it should")
 	}
 	v.Text = string(p.b[p.at : p.at+n])

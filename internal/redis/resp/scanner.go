@@ -126,11 +126,7 @@ func (s *Scanner) value(line string) error {
 	if !s.begun {
 		s.begun, s.words, s.room = true, nil, maxWords
 		if s.Commands && !strings.HasPrefix(line, string(byte(Array))) {
-			if strings.ContainsAny(line, `"'`) {
-				return errors.New("a command with quotes, as people type it")
-			}
-			s.kind, s.null, s.words, s.whole = Array, false, strings.Fields(line), true
-			return nil
+			return s.typed(line)
 		}
 	}
 	h, err := parseHead(line)
@@ -162,6 +158,15 @@ func (s *Scanner) value(line string) error {
 	}
 	s.add(isWord, h.Text)
 	s.complete()
+	return nil
+}
+
+// typed takes a line for a command, as people type it.
+func (s *Scanner) typed(line string) error {
+	if strings.ContainsAny(line, `"'`) {
+		return errors.New("a command with quotes, as people type it")
+	}
+	s.kind, s.null, s.words, s.whole = Array, false, strings.Fields(line), true
 	return nil
 }
 

@@ -6,10 +6,9 @@ import "time"
 func (s *Sentinel) checkSubjectivelyDown(ri *instance) {
 	l := &ri.link
 	elapsed := int64(0)
-	switch {
-	case l.actPingTime != 0:
+	if l.actPingTime != 0 {
 		elapsed = s.now - l.actPingTime
-	case l.disconnected:
+	} else if l.disconnected {
 		elapsed = s.now - l.lastAvailTime
 	}
 	if l.cc != 0 && s.now-l.ccConnTime > minLinkReconnectPeriod && l.actPingTime != 0 &&
@@ -21,11 +20,10 @@ func (s *Sentinel) checkSubjectivelyDown(ri *instance) {
 	}
 	down := elapsed > s.downAfter() ||
 		ri == s.master && ri.roleReported == Replica && s.now-ri.roleReportedTime > s.downAfter()+InfoPeriod*2
-	switch {
-	case down && !ri.sDown:
+	if down && !ri.sDown {
 		s.tell(SDown, ri)
 		ri.sDown, ri.sDownSince = true, s.now
-	case !down && ri.sDown:
+	} else if !down && ri.sDown {
 		s.tell(SDownOff, ri)
 		ri.sDown = false
 	}
@@ -44,11 +42,10 @@ func (s *Sentinel) checkObjectivelyDown() {
 		}
 	}
 	down := m.sDown && quorum >= s.config.Quorum
-	switch {
-	case down && !m.oDown:
+	if down && !m.oDown {
 		s.tell(ODown, m)
 		m.oDown, m.oDownSince = true, s.now
-	case !down && m.oDown:
+	} else if !down && m.oDown {
 		s.tell(ODownOff, m)
 		m.oDown = false
 	}
@@ -74,7 +71,7 @@ func (s *Sentinel) askOthers(forced bool) {
 
 // Asked answers another sentinel (is-master-down-by-addr of sentinelCommand).
 func (s *Sentinel) Asked(now time.Duration, q Ask) (a Down) {
-	s.at(now)
+	s.setTime(now)
 	if q.Primary != s.master.name {
 		return a
 	}

@@ -87,8 +87,8 @@ type explained struct {
 	hasStarted, hasSwitched bool
 }
 
-// owe puts off a question till all events are known.
-func (s *explained) owe(e Event, answer func() string) {
+// expectLater puts off a question till all events are known.
+func (s *explained) expectLater(e Event, answer func() string) {
 	s.x.owed = append(s.x.owed, func() error {
 		if why := answer(); why != "" {
 			return fmt.Errorf("at %v %s told %s %s %d: %s", e.At, e.Sentinel, e.Word, e.Target, e.Epoch, why)
@@ -156,7 +156,7 @@ func (s *explained) takeState(e Event) string {
 		s.sdown[e.Target] = false
 		return unless(down, "it was not down")
 	case ODown:
-		s.owe(e, func() string { return unless(s.x.sawDown(e) >= s.x.Quorum, "too few sentinels saw it down") })
+		s.expectLater(e, func() string { return unless(s.x.sawDown(e) >= s.x.Quorum, "too few sentinels saw it down") })
 		had := s.odown
 		s.odown = true
 		return unless(e.Target == s.primary && down && !had, "it is no primary that was down")
@@ -219,7 +219,7 @@ func (s *explained) takeElection(e Event) string {
 		was := s.state
 		s.state = stateSelectSlave
 		current, failover := s.epoch, s.failover
-		s.owe(e, func() string { return s.x.elected(e, current, failover) })
+		s.expectLater(e, func() string { return s.x.elected(e, current, failover) })
 		return unless(was == stateWaitStart, "it stood for no election")
 	case AbortNotElected:
 		return s.abort(stateWaitStart)
@@ -253,18 +253,18 @@ func (s *explained) vote(e Event) string {
 	candidate := x.each[e.Target]
 	why := cmp.Or(unless(e.Epoch > was, "it has voted in that epoch"),
 		unless(e.Epoch == s.epoch, "it is of another epoch"), unless(candidate != nil, "that is no sentinel"))
-	switch {
-	case why != "":
-	case candidate == s:
-		why = unless(s.state == stateWaitStart && s.failover == e.Epoch, "it does not stand in that epoch")
-	default:
-		s.start(e.At)
-		s.owe(e, func() string {
-			return unless(x.by(candidate.tries, e.At, func(fact) bool { return true }) &&
-				x.by(candidate.epochs, e.At, func(f fact) bool { return f.epoch >= e.Epoch }), "the candidate did not stand")
-		})
+	if why != "" {
+		return why
 	}
-	return why
+	if candidate == s {
+		return unless(s.state == stateWaitStart && s.failover == e.Epoch, "it does not stand in that epoch")
+	}
+	s.start(e.At)
+	s.expectLater(e, func() string {
+		return unless(x.by(candidate.tries, e.At, func(fact) bool { return true }) &&
+			x.by(candidate.epochs, e.At, func(f fact) bool { return f.epoch >= e.Epoch }), "the candidate did not stand")
+	})
+	return ""
 }
 
 // elected says why a sentinel is not elected: of others the votes in its current epoch count, its own
@@ -315,7 +315,7 @@ func (s *explained) takeReconf(e Event) string {
 		s.state = stateReconfSlaves
 		made := fact{what: e.Target, epoch: s.failover, at: e.At}
 		s.x.configs, s.announced = append(s.x.configs, made), append(s.announced, made)
-		s.owe(e, func() string {
+		s.expectLater(e, func() string {
 			s.configEpoch = made.epoch
 			return ""
 		})
@@ -370,7 +370,7 @@ func (s *explained) takeConfig(e Event) string {
 // switchTo is a switch to the promoted server, or to what another sentinel told of.
 func (s *explained) switchTo(e Event) (why string) {
 	if from := s.last; from.Word == ConfigUpdateFrom {
-		s.owe(e, func() string { return s.adopt(e, from.Target) })
+		s.expectLater(e, func() string { return s.adopt(e, from.Target) })
 		s.announced = append(s.announced, fact{what: e.Target, at: e.At})
 	} else {
 		why = unless(s.state == stateUpdateConfig && e.Target == s.promoted, "it has promoted no server, and heard of none")

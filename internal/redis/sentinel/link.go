@@ -23,10 +23,10 @@ func (s *Sentinel) closeConnection(ri *instance, conn *int) {
 		return
 	}
 	s.config.Do(Action{Verb: Close, Conn: *conn})
-	s.lose(ri, conn)
+	s.loseConnection(ri, conn)
 }
 
-func (s *Sentinel) lose(ri *instance, conn *int) {
+func (s *Sentinel) loseConnection(ri *instance, conn *int) {
 	delete(s.instances, *conn)
 	if conn == &ri.link.cc {
 		ri.link.pendingCommands = 0
@@ -37,12 +37,14 @@ func (s *Sentinel) lose(ri *instance, conn *int) {
 
 // Broke says that a connection is over (instanceLinkConnectionError).
 func (s *Sentinel) Broke(conn int) {
-	switch ri := s.instances[conn]; {
-	case ri == nil:
-	case ri.link.pc == conn:
-		s.lose(ri, &ri.link.pc)
-	default:
-		s.lose(ri, &ri.link.cc)
+	ri := s.instances[conn]
+	if ri == nil {
+		return
+	}
+	if ri.link.pc == conn {
+		s.loseConnection(ri, &ri.link.pc)
+	} else {
+		s.loseConnection(ri, &ri.link.cc)
 	}
 }
 
@@ -100,7 +102,7 @@ func (s *Sentinel) sendPeriodicCommands(ri *instance) {
 // sentinelInfoReplyCallback, sentinelPublishReplyCallback, sentinelReceiveIsMasterDownReply and
 // sentinelDiscardReplyCallback.
 func (s *Sentinel) Answered(now time.Duration, conn int, a Answer) {
-	s.at(now)
+	s.setTime(now)
 	ri := s.instances[conn]
 	if ri == nil {
 		return
@@ -125,7 +127,7 @@ func (s *Sentinel) Answered(now time.Duration, conn int, a Answer) {
 // Heard takes in what came over a connection for hello messages (sentinelReceiveHelloMessages);
 // nil: that it is subscribed.
 func (s *Sentinel) Heard(now time.Duration, conn int, h *Hello) {
-	s.at(now)
+	s.setTime(now)
 	ri := s.instances[conn]
 	if ri == nil {
 		return
@@ -138,7 +140,7 @@ func (s *Sentinel) Heard(now time.Duration, conn int, h *Hello) {
 
 // Greeted takes in a hello message that another sentinel sent here (sentinelPublishCommand).
 func (s *Sentinel) Greeted(now time.Duration, h Hello) {
-	s.at(now)
+	s.setTime(now)
 	s.processHello(h)
 }
 

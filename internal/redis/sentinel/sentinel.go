@@ -129,7 +129,7 @@ type instanceLink struct {
 // New starts a sentinel with what its file says.
 func New(c Config, now time.Duration) *Sentinel {
 	s := &Sentinel{config: c, instances: make(map[int]*instance), currentEpoch: c.Kept.CurrentEpoch}
-	s.at(now)
+	s.setTime(now)
 	s.previousTime = s.now
 	s.master = s.create(c.Kept.Primary, Primary)
 	s.master.configEpoch, s.master.leaderEpoch = c.Kept.ConfigEpoch, c.Kept.LeaderEpoch
@@ -162,8 +162,8 @@ func (s *Sentinel) Settle(about func(server string) Info) {
 	s.now = now
 }
 
-// at takes the time over, in milliseconds as mstime has it.
-func (s *Sentinel) at(now time.Duration) { s.now = now.Milliseconds() }
+// setTime takes the time over, in milliseconds as mstime has it.
+func (s *Sentinel) setTime(now time.Duration) { s.now = now.Milliseconds() }
 
 // all are the instances, in the order in which sentinelHandleDictOfRedisInstances meets them.
 func (s *Sentinel) all() []*instance {
@@ -210,7 +210,7 @@ func (s *Sentinel) Primary() string {
 
 // Timer is sentinelTimer. It returns when it is to be called next, by a clock that never jumps.
 func (s *Sentinel) Timer(now time.Duration) (next time.Duration) {
-	s.at(now)
+	s.setTime(now)
 	s.checkTiltCondition()
 	for _, ri := range s.all() {
 		s.handle(ri)

@@ -47,9 +47,9 @@ type Loser interface {
 	Lost(lock.Grant) bool
 }
 
-// lost is the answer to a request after the lock has told that it lost the grant: the
+// lostGrant is the answer to a request after the lock has told that it lost the grant: the
 // client leaves the resource alone from then on.
-func (a *Agent) lost() (answer Answer, lost bool) {
+func (a *Agent) lostGrant() (answer Answer, lost bool) {
 	loser, ok := a.lock.(Loser)
 	if !ok {
 		return answer, false
@@ -111,16 +111,16 @@ func (a *Agent) acquire() Answer {
 
 func (a *Agent) read(r Request) Answer {
 	a.env.Point(workload.BeforeRead)
-	if answer, lost := a.lost(); lost {
+	if answer, lost := a.lostGrant(); lost {
 		return answer
 	}
 	if a.res.Guard == resource.Watching && !r.Unfenced {
 		if watched := a.res.Watch(a.store, a.access(r)); !watched.OK() {
-			return a.seen(resource.Answer{Reply: watched}, r)
+			return a.answerOf(resource.Answer{Reply: watched}, r)
 		}
 		a.watches = true
 	}
-	return a.seen(a.res.Read(a.store, a.access(r)), r)
+	return a.answerOf(a.res.Read(a.store, a.access(r)), r)
 }
 
 func (a *Agent) write(r Request) Answer {
@@ -131,13 +131,13 @@ func (a *Agent) write(r Request) Answer {
 		}
 	}
 	a.env.Point(workload.BeforeWrite)
-	if answer, lost := a.lost(); lost {
+	if answer, lost := a.lostGrant(); lost {
 		return answer
 	}
 	a.watches = a.watches && r.Unfenced
 	answer := a.checked(r)
 	if answer.Type == history.OK {
-		answer = a.seen(a.res.Write(a.store, a.access(r)), r)
+		answer = a.answerOf(a.res.Write(a.store, a.access(r)), r)
 	}
 	answer.Value.Number = r.Number
 	return answer
@@ -148,7 +148,7 @@ func (a *Agent) checked(r Request) Answer {
 	if a.res.Fence != resource.CheckThenWrite || r.Unfenced {
 		return Answer{Type: history.OK}
 	}
-	answer := a.seen(a.res.Check(a.store, a.access(r)), r)
+	answer := a.answerOf(a.res.Check(a.store, a.access(r)), r)
 	if answer.Type == history.OK {
 		a.env.Point(AfterFenceCheck)
 	}
@@ -158,18 +158,19 @@ func (a *Agent) checked(r Request) Answer {
 // take takes units off the resource in one step.
 func (a *Agent) take(r Request) Answer {
 	a.env.Point(workload.BeforeWrite)
-	if answer, lost := a.lost(); lost {
+	if answer, lost := a.lostGrant(); lost {
 		return answer
 	}
 	got := a.res.Take(a.store, a.access(r))
-	answer := a.seen(got, r)
-	switch {
-	case answer.Type != history.OK:
-	case got.Short:
-		answer.Type, answer.Error = history.Fail, "there is not enough left"
-	default:
-		answer.Value.Extra = &history.Extra{Expected: history.Some(got.Number + r.Number.V())}
+	answer := a.answerOf(got, r)
+	if answer.Type != history.OK {
+		return answer
 	}
+	if got.Short {
+		answer.Type, answer.Error = history.Fail, "there is not enough left"
+		return answer
+	}
+	answer.Value.Extra = &history.Extra{Expected: history.Some(got.Number + r.Number.V())}
 	return answer
 }
 
@@ -203,8 +204,8 @@ func (a *Agent) access(r Request) resource.Access {
 		Cell: r.Cell, Number: r.Number.V(), List: r.List, Unfenced: r.Unfenced}
 }
 
-// seen turns the resource's answer into the operation's completion.
-func (a *Agent) seen(got resource.Answer, r Request) Answer {
+// answerOf turns the resource's answer into the operation's completion.
+func (a *Agent) answerOf(got resource.Answer, r Request) Answer {
 	answer := Answer{Value: history.Value{Section: r.Section, Key: r.Cell}}
 	if g, ok := a.grant(); ok && g.HasToken {
 		answer.Value.Token = history.Some(g.Token)

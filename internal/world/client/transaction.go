@@ -9,7 +9,7 @@ import (
 // transact appends a number to both lists.
 func (a *Agent) transact(r Request) Answer {
 	a.env.Point(workload.BeforeTransaction)
-	if answer, lost := a.lost(); lost {
+	if answer, lost := a.lostGrant(); lost {
 		return answer
 	}
 	reply := a.res.Append(a.store, r.Number.V(), r.How, func() { a.env.Point(workload.BetweenCommands) })
@@ -21,7 +21,7 @@ func (a *Agent) transact(r Request) Answer {
 // snapshot reads both lists.
 func (a *Agent) snapshot(r Request) Answer {
 	a.env.Point(workload.BeforeSnapshot)
-	if answer, lost := a.lost(); lost {
+	if answer, lost := a.lostGrant(); lost {
 		return answer
 	}
 	first, second, reply := a.res.Both(a.store)
@@ -32,12 +32,13 @@ func (a *Agent) snapshot(r Request) Answer {
 
 // outcome is what the client knows after a reply.
 func outcome(r command.Reply) Answer {
-	switch {
-	case r.Outcome == command.Unknown:
+	if r.Outcome == command.Unknown {
 		return Answer{Type: history.Info, Error: r.Err()}
-	case r.Nil:
+	}
+	if r.Nil {
 		return Answer{Type: history.Fail, Error: "aborted: what was watched has been changed"}
-	case !r.OK():
+	}
+	if !r.OK() {
 		return Answer{Type: history.Fail, Error: r.Err()}
 	}
 	return Answer{Type: history.OK}

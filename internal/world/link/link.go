@@ -1,12 +1,3 @@
-// Package link is one direction of a link as a pure state machine: which disturbances
-// are in force there, and what becomes of the messages that come. It has no clock and
-// does nothing by itself. Its drivers tell it the time and carry out what it says: the
-// network and the replication of the virtual world, the valves of the live one.
-//
-// The disturbances stand one behind the other, in the order in which they began, and
-// each message passes them in turn. One that begins while a message stands in another
-// is still before that message. What stands in a disturbance that ends goes on to the
-// next at once. Messages of one connection never overtake each other.
 package link
 
 import (
@@ -22,13 +13,13 @@ import (
 type Message interface {
 	// Flow is that of the message's connection.
 	Flow() *Flow
-	// Place is for the Way to keep account of the message.
+	// Place is for the Direction to keep account of the message.
 	Place() *Place
 	// Size is about how many bytes it has.
 	Size() int64
 }
 
-// Place says how far a message has got on a Way. It begins as its zero value, and is
+// Place says how far a message has got in a Direction. It begins as its zero value, and is
 // that again when the message has passed, but for Part.
 type Place struct {
 	// Part is how many bytes of the message pass, where its fate is Ends.
@@ -42,7 +33,7 @@ type Place struct {
 	base time.Duration
 }
 
-// Flow is what one connection sends in one direction.
+// Flow is one direction of one connection.
 type Flow struct {
 	// opened is the number of the latest disturbance when the connection was opened.
 	opened int
@@ -71,8 +62,8 @@ const (
 // Never is till when a message stands that only the end of a disturbance lets go.
 const Never = time.Duration(math.MaxInt64)
 
-// Way is one direction of a link.
-type Way[M Message] struct {
+// Direction is one direction of a link.
+type Direction[M Message] struct {
 	// Rand draws jitter; nil: there is none.
 	Rand rand.Source
 
@@ -107,15 +98,15 @@ type used struct {
 }
 
 // Clear reports that a message passes, having met nothing: Pass would say the same.
-func (w *Way[M]) Clear(p *Place) bool { return len(w.inForce) == 0 && p.met == 0 }
+func (dir *Direction[M]) Clear(p *Place) bool { return len(dir.inForce) == 0 && p.met == 0 }
 
-// Open is the flow of a connection that is being opened.
-func (w *Way[M]) Open() Flow { return Flow{opened: w.begun} }
+// NewFlow is the flow of a connection that is being opened.
+func (dir *Direction[M]) NewFlow() Flow { return Flow{opened: dir.begun} }
 
-// Opens reports whether a message of so many bytes on a new connection would pass by
+// CanOpen reports whether a message of so many bytes on a new connection would pass by
 // itself, sooner or later.
-func (w *Way[M]) Opens(bytes int64) bool {
-	return !slices.ContainsFunc(w.inForce, func(d *disturbance[M]) bool {
+func (dir *Direction[M]) CanOpen(bytes int64) bool {
+	return !slices.ContainsFunc(dir.inForce, func(d *disturbance[M]) bool {
 		return d.only == nil && (d.Kind == world.Cut || d.Kind == world.Hold ||
 			d.Kind == world.Reset || d.Kind == world.LimitData && d.Bytes < bytes)
 	})
@@ -124,25 +115,25 @@ func (w *Way[M]) Opens(bytes int64) bool {
 // Begin puts a disturbance in force. end takes it off again and returns what stood in
 // it, which is to Pass on now, and whether all connections break. To call it twice
 // does no harm.
-func (w *Way[M]) Begin(what world.Disturbance) (end func() (freed []M, breaks bool)) {
-	return w.BeginOn(nil, what)
+func (dir *Direction[M]) Begin(what world.Disturbance) (end func() (freed []M, breaks bool)) {
+	return dir.BeginOn(nil, what)
 }
 
 // BeginOn puts it in force for one flow and the messages that come there from now on. Where
 // breaks is true at its end, the flow's connection breaks.
-func (w *Way[M]) BeginOn(only *Flow, what world.Disturbance) (end func() (freed []M, breaks bool)) {
-	w.begun++
-	d := &disturbance[M]{Disturbance: what, number: w.begun, only: only}
+func (dir *Direction[M]) BeginOn(only *Flow, what world.Disturbance) (end func() (freed []M, breaks bool)) {
+	dir.begun++
+	d := &disturbance[M]{Disturbance: what, number: dir.begun, only: only}
 	if only != nil {
 		d.after = only.came
 	}
-	w.inForce = append(w.inForce, d)
+	dir.inForce = append(dir.inForce, d)
 	return func() (freed []M, breaks bool) {
-		i := slices.Index(w.inForce, d)
+		i := slices.Index(dir.inForce, d)
 		if i < 0 {
 			return nil, false
 		}
-		w.inForce = slices.Delete(w.inForce, i, i+1)
+		dir.inForce = slices.Delete(dir.inForce, i, i+1)
 		for _, s := range d.standing {
 			s.m.Place().stands = false
 			freed = append(freed, s.m)
@@ -153,7 +144,7 @@ func (w *Way[M]) BeginOn(only *Flow, what world.Disturbance) (end func() (freed 
 
 // Pass takes a message on from where it stands. It returns till when it stands then,
 // where it does. A message whose connection is no more may be left where it is.
-func (w *Way[M]) Pass(m M, now time.Duration) (Fate, time.Duration) {
+func (dir *Direction[M]) Pass(m M, now time.Duration) (Fate, time.Duration) {
 	p := m.Place()
 	stood := p.stands
 	p.stands = false
@@ -161,9 +152,9 @@ func (w *Way[M]) Pass(m M, now time.Duration) (Fate, time.Duration) {
 		m.Flow().came++
 		p.number = m.Flow().came
 	}
-	for _, d := range w.inForce {
+	for _, d := range dir.inForce {
 		if stood && d.number == p.met {
-			d.leave(m)
+			d.letGo(m)
 		}
 		if d.number <= p.met || !d.strikes(m.Flow()) || p.number <= d.after {
 			continue
@@ -172,7 +163,7 @@ func (w *Way[M]) Pass(m M, now time.Duration) (Fate, time.Duration) {
 			p.base = now
 		}
 		p.met = d.number
-		if fate, until := d.meet(m, p, w.Rand, now); fate != Passes {
+		if fate, until := d.fateOf(m, p, dir.Rand, now); fate != Passes {
 			p.stands = fate == Stands
 			return fate, until
 		}
@@ -187,8 +178,8 @@ func (w *Way[M]) Pass(m M, now time.Duration) (Fate, time.Duration) {
 
 func (d *disturbance[M]) strikes(f *Flow) bool { return d.only == nil || d.only == f }
 
-// meet is what a disturbance does to a message.
-func (d *disturbance[M]) meet(m M, p *Place, r rand.Source, now time.Duration) (Fate, time.Duration) {
+// fateOf is what a disturbance does to a message.
+func (d *disturbance[M]) fateOf(m M, p *Place, r rand.Source, now time.Duration) (Fate, time.Duration) {
 	switch d.Kind {
 	case world.Latency:
 		late := d.Latency
@@ -199,26 +190,26 @@ func (d *disturbance[M]) meet(m M, p *Place, r rand.Source, now time.Duration) (
 		return d.delay(m, now+late, now)
 	case world.Bandwidth:
 		// Of several the slowest counts: each begins when the message came.
-		free := d.use(m, func(u *used) {
+		free := d.addUse(m, func(u *used) {
 			u.free = max(u.free, p.base) + time.Duration(p.size(m)*int64(time.Second)/max(d.Rate, 1))
 		}).free
 		return d.delay(m, free, now)
 	case world.Cut:
 		return Lost, 0
 	case world.Hold:
-		return d.keep(m, Never)
+		return d.holdBack(m, Never)
 	case world.Stall:
 		if m.Flow().opened < d.number {
-			return d.keep(m, Never)
+			return d.holdBack(m, Never)
 		}
 	case world.Reset:
 		return Breaks, 0
 	case world.LimitData:
 		size := p.size(m)
-		if over := d.use(m, func(u *used) { u.bytes += size }).bytes - d.Bytes; over >= 0 {
+		if over := d.addUse(m, func(u *used) { u.bytes += size }).bytes - d.Bytes; over >= 0 {
 			p.limited, p.Part = true, max(size-over, 0)
 		}
-	case world.SlowClose: // messages pass; Ending looks for it
+	case world.SlowClose: // messages pass; EndDelay looks for it
 	}
 	return Passes, 0
 }
@@ -231,8 +222,8 @@ func (p *Place) size(m Message) int64 {
 	return m.Size()
 }
 
-// use keeps account of what a message's connection has used up.
-func (d *disturbance[M]) use(m M, add func(*used)) used {
+// addUse keeps account of what a message's connection has used up.
+func (d *disturbance[M]) addUse(m M, add func(*used)) used {
 	if d.used == nil {
 		d.used = make(map[*Flow]used)
 	}
@@ -246,33 +237,35 @@ func (d *disturbance[M]) use(m M, add func(*used)) used {
 func (d *disturbance[M]) delay(m M, until, now time.Duration) (Fate, time.Duration) {
 	for _, s := range slices.Backward(d.standing) {
 		if s.m.Flow() == m.Flow() {
-			return d.keep(m, max(until, s.until))
+			return d.holdBack(m, max(until, s.until))
 		}
 	}
 	if until <= now {
 		return Passes, 0
 	}
-	return d.keep(m, until)
+	return d.holdBack(m, until)
 }
 
-func (d *disturbance[M]) keep(m M, until time.Duration) (Fate, time.Duration) {
+func (d *disturbance[M]) holdBack(m M, until time.Duration) (Fate, time.Duration) {
 	d.standing = append(d.standing, standing[M]{m, until})
 	return Stands, until
 }
 
-func (d *disturbance[M]) leave(m M) {
+func (d *disturbance[M]) letGo(m M) {
 	d.standing = slices.DeleteFunc(d.standing, func(s standing[M]) bool { return s.m.Place() == m.Place() })
 }
 
-// Ending is how long the end of a connection is kept back; Never: till a disturbance
+// EndDelay is how long the end of a connection is kept back; Never: till a disturbance
 // ends.
-func (w *Way[M]) Ending(f *Flow) (late time.Duration) {
-	for _, d := range w.inForce {
-		switch {
-		case !d.strikes(f):
-		case d.Kind == world.Hold, d.Kind == world.Stall && f.opened < d.number:
+func (dir *Direction[M]) EndDelay(f *Flow) (late time.Duration) {
+	for _, d := range dir.inForce {
+		if !d.strikes(f) {
+			continue
+		}
+		if d.Kind == world.Hold || d.Kind == world.Stall && f.opened < d.number {
 			return Never
-		case d.Kind == world.SlowClose:
+		}
+		if d.Kind == world.SlowClose {
 			late = max(late, d.Delay)
 		}
 	}
@@ -280,8 +273,8 @@ func (w *Way[M]) Ending(f *Flow) (late time.Duration) {
 }
 
 // Close forgets a flow whose connection is no more, with what stands there.
-func (w *Way[M]) Close(f *Flow) {
-	for _, d := range w.inForce {
+func (dir *Direction[M]) Close(f *Flow) {
+	for _, d := range dir.inForce {
 		d.standing = slices.DeleteFunc(d.standing, func(s standing[M]) bool { return s.m.Flow() == f })
 		delete(d.used, f)
 	}

@@ -31,7 +31,7 @@ func (m *message) Size() int64        { return m.size }
 
 // driver carries out what a Way says, and writes down what becomes of the messages.
 type driver struct {
-	way      link.Way[*message]
+	way      link.Direction[*message]
 	now      time.Duration
 	standing []*message // in the order in which they came
 	said     []string
@@ -112,7 +112,7 @@ func TestWay(t *testing.T) {
 		}, "a passes 80ms"},
 		"bandwidth, for each connection": {func(d *driver, f *link.Flow) {
 			d.begin(world.Disturbance{Kind: world.Bandwidth, Rate: 1000})
-			g := d.way.Open()
+			g := d.way.NewFlow()
 			d.send("a", f, 10)
 			d.send("b", f, 10)
 			d.send("c", &g, 15)
@@ -160,7 +160,7 @@ func TestWay(t *testing.T) {
 		}, "a passes 7ms"},
 		"a stall spares connections opened later, and the next does not": {func(d *driver, f *link.Flow) {
 			end := d.begin(world.Disturbance{Kind: world.Stall})
-			g := d.way.Open()
+			g := d.way.NewFlow()
 			d.send("a", f, 1)
 			d.send("b", &g, 1)
 			again := d.begin(world.Disturbance{Kind: world.Stall})
@@ -177,7 +177,7 @@ func TestWay(t *testing.T) {
 		"limited data, for each connection, from when it began": {func(d *driver, f *link.Flow) {
 			d.send("before", f, 100)
 			d.begin(world.Disturbance{Kind: world.LimitData, Bytes: 5})
-			g := d.way.Open()
+			g := d.way.NewFlow()
 			d.send("a", f, 3)
 			d.send("b", &g, 5)
 			d.send("c", f, 3)
@@ -195,14 +195,14 @@ func TestWay(t *testing.T) {
 		}, "a passes 0s"},
 		"what a closed connection sent is forgotten": {func(d *driver, f *link.Flow) {
 			end := d.begin(world.Disturbance{Kind: world.Hold})
-			g := d.way.Open()
+			g := d.way.NewFlow()
 			d.send("a", f, 1)
 			d.send("b", &g, 1)
 			d.way.Close(f)
 			end()
 		}, "b passes 0s"},
 		"a hold of one message, and of all behind it": {func(d *driver, f *link.Flow) {
-			g := d.way.Open()
+			g := d.way.NewFlow()
 			d.begin(world.Disturbance{Kind: world.Latency, Latency: 50 * ms})
 			d.send("a", f, 1)
 			end := d.beginOn(f, world.Disturbance{Kind: world.Hold})
@@ -213,7 +213,7 @@ func TestWay(t *testing.T) {
 			end()
 		}, "a passes 50ms, other passes 50ms, b passes 80ms, c passes 130ms"},
 		"a cut of one message": {func(d *driver, f *link.Flow) {
-			g := d.way.Open()
+			g := d.way.NewFlow()
 			end := d.beginOn(f, world.Disturbance{Kind: world.Cut})
 			d.send("a", f, 1)
 			d.send("b", f, 1)
@@ -221,7 +221,7 @@ func TestWay(t *testing.T) {
 			end()
 		}, "a lost 0s, b lost 0s, other passes 0s, all break 0s"},
 		"a reset by one message": {func(d *driver, f *link.Flow) {
-			g := d.way.Open()
+			g := d.way.NewFlow()
 			d.beginOn(f, world.Disturbance{Kind: world.Reset})
 			d.send("other", &g, 1)
 			d.send("a", f, 1)
@@ -229,7 +229,7 @@ func TestWay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var d driver
-			f := d.way.Open()
+			f := d.way.NewFlow()
 			test.act(&d, &f)
 			d.until(time.Hour)
 			if got := strings.Join(d.said, ", "); got != test.want {
@@ -240,11 +240,11 @@ func TestWay(t *testing.T) {
 }
 
 func TestEndsOfConnections(t *testing.T) {
-	var w link.Way[*message]
-	f := w.Open()
+	var w link.Direction[*message]
+	f := w.NewFlow()
 	want := func(what string, late time.Duration, opens bool) {
 		t.Helper()
-		if got, o := w.Ending(&f), w.Opens(100); got != late || o != opens {
+		if got, o := w.EndDelay(&f), w.CanOpen(100); got != late || o != opens {
 			t.Errorf("%s: ends are %v late, want %v; it opens: %v, want %v", what, got, late, o, opens)
 		}
 	}
@@ -269,7 +269,7 @@ func TestEndsOfConnections(t *testing.T) {
 		_, _ = end()
 	}
 	for _, other := range []world.DisturbanceKind{world.Hold, world.Cut, world.Reset} {
-		g := w.Open()
+		g := w.NewFlow()
 		w.BeginOn(&g, world.Disturbance{Kind: other})
 		want("a disturbance of another connection", 0, true)
 	}
@@ -277,7 +277,7 @@ func TestEndsOfConnections(t *testing.T) {
 	w.Begin(world.Disturbance{Kind: world.SlowClose, Delay: time.Second})
 	want("the longest counts", time.Minute, true)
 	w.Begin(world.Disturbance{Kind: world.Stall})
-	if later := w.Open(); w.Ending(&later) != time.Minute {
+	if later := w.NewFlow(); w.EndDelay(&later) != time.Minute {
 		t.Error("a stall keeps back the end of a connection opened later")
 	}
 }
@@ -289,9 +289,9 @@ func (d draws) Uint64() uint64 { return uint64(d) }
 
 func TestJitter(t *testing.T) {
 	for draw, want := range map[draws]string{0: "a passes 2ms", 2 * draws(5*ms): "a passes 7ms", 2*draws(10*ms) - 2: "a passes 11.999999ms"} {
-		d := driver{way: link.Way[*message]{Rand: draw}}
+		d := driver{way: link.Direction[*message]{Rand: draw}}
 		d.begin(world.Disturbance{Kind: world.Latency, Latency: 7 * ms, Jitter: 5 * ms})
-		f := d.way.Open()
+		f := d.way.NewFlow()
 		d.send("a", &f, 1)
 		d.until(time.Hour)
 		if d.said[0] != want {
@@ -312,9 +312,9 @@ func (s *sequence) Uint64() uint64 {
 // TestJitterKeepsTheOrder of a connection, and of it alone.
 func TestJitterKeepsTheOrder(t *testing.T) {
 	early, late := uint64(0), uint64(2*(20*ms-1))
-	d := driver{way: link.Way[*message]{Rand: &sequence{late, early, early, early}}}
+	d := driver{way: link.Direction[*message]{Rand: &sequence{late, early, early, early}}}
 	d.begin(world.Disturbance{Kind: world.Latency, Latency: 10*ms + 1, Jitter: 10 * ms})
-	f, g := d.way.Open(), d.way.Open()
+	f, g := d.way.NewFlow(), d.way.NewFlow()
 	d.send("a", &f, 1)
 	d.send("b", &f, 1)
 	d.send("c", &g, 1)
@@ -367,7 +367,7 @@ func TestWayIsTheModel(t *testing.T) {
 		flows, opened := make([]link.Flow, 3), make([]time.Duration, 3)
 		for i := range flows {
 			opened[i] = at(-ms, "open")
-			acts = append(acts, act{opened[i], func(d *driver) { flows[i] = d.way.Open() }})
+			acts = append(acts, act{opened[i], func(d *driver) { flows[i] = d.way.NewFlow() }})
 		}
 		slices.SortFunc(spells, func(a, b spell) int { return int(a.begin - b.begin) })
 		n := naive{spells: spells, free: make(map[[2]int]time.Duration), left: make(map[[2]int]time.Duration), bytes: make(map[[2]int]int64)}

@@ -159,10 +159,13 @@ func steps(seen []history.Event, began, ended time.Duration) map[string]time.Dur
 	}
 	for _, e := range seen {
 		word := e.Value.Detail()
-		switch {
-		case e.F == history.NodeDemoted && e.Process == "A":
+		if e.F == history.NodeDemoted && e.Process == "A" {
 			note("6 the old primary is a replica", e.Time-ended)
-		case e.F != history.Sentinel || e.Time < began:
+		}
+		if e.F != history.Sentinel || e.Time < began {
+			continue
+		}
+		switch {
 		case word == sentinel.SDown && e.Value.Target() == "A":
 			note("1 +sdown", e.Time-began)
 		case word == sentinel.ODown:

@@ -177,7 +177,7 @@ func (w *World) Restart(target string, keep world.Keep) error {
 	}
 	if n.IsSentinel() {
 		// Nobody listened yet when it began to watch.
-		w.tell(history.Event{Process: target, Type: history.Info,
+		w.recordSentinel(history.Event{Process: target, Type: history.Info,
 			F: history.Sentinel, Value: history.Value{Rare: &history.Rare{Detail: "+monitor"}}})
 		return w.listen(n)
 	}

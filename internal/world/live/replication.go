@@ -25,7 +25,7 @@ func (w *World) replicate(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return primary.Acknowledged(ctx, len(w.spec.Nodes)-1)
+	return primary.AwaitAcknowledged(ctx, len(w.spec.Nodes)-1)
 }
 
 // replicationLink opens the link over which a replica follows its primary, and

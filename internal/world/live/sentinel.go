@@ -14,9 +14,9 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
-// watched makes every node but the first a replica of the first, and lets the sentinels watch them. Each server and
+// startSentinels makes every node but the first a replica of the first, and lets the sentinels watch them. Each server and
 // each sentinel is reached at one address alone, that of its links, which it announces.
-func (w *World) watched(ctx context.Context) error {
+func (w *World) startSentinels(ctx context.Context) error {
 	members := w.members()
 	for _, to := range members {
 		senders := make(map[netip.Addr]string)
@@ -52,7 +52,7 @@ func (w *World) watched(ctx context.Context) error {
 		}
 	}
 	for _, n := range w.servers.Sentinels {
-		group.Go(func() error { return n.Watching(ctx, w.spec.Sentinel, len(w.spec.Nodes)-1) })
+		group.Go(func() error { return n.AwaitWatching(ctx, w.spec.Sentinel, len(w.spec.Nodes)-1) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -69,11 +69,11 @@ func (w *World) sentinelLinks(name string) (sentinels []client.Address, err erro
 	own := make(map[string]string)
 	instead := func(known string) (string, bool) { link, found := own[known]; return link, found }
 	for _, to := range w.members() {
-		dial, wire := w.seen(to), w.wire
+		dial, reader := w.dialObserved(to), w.reader
 		if to.IsSentinel() {
-			dial, wire = proxy.Readdress(to.Endpoint(to.Name).Dial, instead), nil
+			dial, reader = proxy.Readdress(to.Endpoint(to.Name).Dial, instead), nil
 		}
-		link, err := w.links.Open(name, to.Name, dial, wire)
+		link, err := w.links.Open(name, to.Name, dial, reader)
 		if err != nil {
 			return nil, err
 		}
@@ -85,16 +85,16 @@ func (w *World) sentinelLinks(name string) (sentinels []client.Address, err erro
 	return sentinels, nil
 }
 
-// seen opens connections to a server that are observed from their beginning. A server that changes its role closes those of
+// dialObserved opens connections to a server that are observed from their beginning. A server that changes its role closes those of
 // clients and our own at once; so whoever comes then waits until the observation goes on.
-func (w *World) seen(n *server.Node) proxy.Dial {
+func (w *World) dialObserved(n *server.Node) proxy.Dial {
 	return func(ctx context.Context) (net.Conn, error) {
 		conn, err := n.Endpoint(n.Name).Dial(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if w.begun.Load() {
-			if err := w.observation.Seen(ctx, n); err != nil {
+			if err := w.observation.AwaitShown(ctx, n); err != nil {
 				return nil, errors.Join(err, conn.Close())
 			}
 		}
@@ -110,11 +110,11 @@ func (w *World) tellRole(n *server.Node) (served bool, settled func() bool) {
 		role = []any{"unknown"} // it is dead, or closes connections once more
 	}
 	was, known := w.roles.Swap(n.Name, role[0])
-	switch {
-	case !known || was == role[0]:
-	case role[0] == "master":
+	changed := known && was != role[0]
+	if changed && role[0] == "master" {
 		w.record(history.Event{Process: n.Name, Type: history.Info, F: history.NodePromoted})
-	case role[0] == "slave":
+	}
+	if changed && role[0] == "slave" {
 		w.record(history.Event{Process: n.Name, Type: history.Info, F: history.NodeDemoted})
 	}
 	return was != "slave", func() bool { return known && role[0] == "slave" && n.InStep(w.ctx) }
@@ -144,14 +144,14 @@ func (w *World) listen(n *server.Node) error {
 		_, port, _ := net.SplitHostPort(address)
 		ports[port] = name
 	}
-	return n.Listen(w.ctx, func(t server.Told) {
-		w.tell(history.Event{Process: n.Name, Type: history.Info, F: history.Sentinel,
+	return n.Listen(w.ctx, func(t server.SentinelEvent) {
+		w.recordSentinel(history.Event{Process: n.Name, Type: history.Info, F: history.Sentinel,
 			Value: history.Value{Rare: &history.Rare{Detail: t.Word, Target: cmp.Or(ports[t.Port], w.sentinelIDs[t.ID]), Epoch: t.Epoch}}})
 	})
 }
 
-// tell records what a sentinel told, and lets faults strike that wait for it.
-func (w *World) tell(e history.Event) {
+// recordSentinel records what a sentinel told, and lets faults strike that wait for it.
+func (w *World) recordSentinel(e history.Event) {
 	w.record(e)
 	if h := w.hooks.Load(); h != nil && h.Sentinel != nil {
 		h.Sentinel(e)

@@ -67,8 +67,8 @@ type World struct {
 	roles sync.Map
 	// lives has a lock for each client and node, see changeLife.
 	lives sync.Map
-	// wire reads what passes between clients and nodes.
-	wire        *proxy.Wire
+	// reader reads what passes between clients and nodes.
+	reader      *proxy.ConnReader
 	clients     *clients.Clients
 	observation *observe.Observation
 
@@ -106,7 +106,7 @@ func Open(ctx context.Context, spec world.Spec, o Options) (*World, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &World{spec: spec, ctx: ctx, cancel: cancel, pace: o.Pace,
 		links: proxy.New(), announced: make(map[string]string), sentinelIDs: make(map[string]string)}
-	w.links.Refused, w.links.Lacks = w.refused, w.lacks
+	w.links.Refused, w.links.Lacks = w.refused, w.endForLack
 	if err := w.build(o); err != nil {
 		_ = w.Close()
 		return nil, err
@@ -122,23 +122,51 @@ func (w *World) build(o Options) (err error) {
 	if err := w.findServers(o); err != nil {
 		return err
 	}
+	w.makeObservers(o.Nodes == server.External, shown)
+	if err := w.makeClients(o); err != nil {
+		return err
+	}
+	if err := w.startServers(); err != nil {
+		return err
+	}
+	if w.spec.Sentinel != nil {
+		err = w.startSentinels(w.ctx)
+	} else if w.spec.Replicated {
+		err = w.replicate(w.ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.servers.StartConsensus(w.ctx); err != nil {
+		return err
+	}
+	return w.startClients()
+}
+
+// makeObservers makes what sees the nodes and what reads the links to them. The history calls the lock's key shown. External: the
+// nodes are servers of others.
+func (w *World) makeObservers(external bool, shown string) {
 	w.observation = &observe.Observation{Ctx: w.ctx, Key: w.spec.Lock.Key, Shown: shown, Resource: w.spec.Resource, Record: w.record,
 		Stop: w.Stop, Background: &w.background, Replicated: w.spec.Replicated,
-		Evicts:  o.Nodes == server.External || w.spec.Lock.Program != nil, // which can let a node evict keys
+		Evicts:  external || w.spec.Lock.Program != nil, // which can let a node evict keys
 		Reopens: w.spec.Sentinel != nil, Reopened: w.tellRole}
-	w.wire = w.newWire(shown)
+	w.reader = w.newConnReader(shown)
 	// What our own clients say to servers of others may be in TLS, from end to end.
-	w.wire.Names = o.Nodes != server.External || w.spec.Lock.Program != nil
+	w.reader.Names = !external || w.spec.Lock.Program != nil
 	w.observation.Left = func(name string, words []string, since time.Duration) (time.Duration, bool) {
-		at, known := w.wire.Left(name, words, since)
+		at, known := w.reader.LeftAt(name, words, since)
 		return at - w.time.SinceBoot(), known
 	}
 	w.wall = observe.Steady(w.time.WallOffset)
 	if w.spec.Lock.Program != nil {
-		w.observation.Strangers = w.strangers(o.Nodes != server.External)
+		w.observation.Strangers = w.strangers(!external)
 		// On servers of others the lock's key has been given a prefix.
 		w.observation.Strangers.Prefix = strings.TrimSuffix(w.spec.Lock.Key, shown)
 	}
+}
+
+// makeClients makes the clients, none of which has started.
+func (w *World) makeClients(o Options) (err error) {
 	w.clients = &clients.Clients{Ctx: w.ctx, Command: o.ClientCommand, Dir: w.spec.Dir, Time: &w.time, Record: w.record, AtPoint: w.atPoint,
 		Background: &w.background}
 	if w.kept != nil {
@@ -146,14 +174,20 @@ func (w *World) build(o Options) (err error) {
 	} else if o.Resting != nil && w.spec.Lock.Program == nil {
 		w.clients.Resting = &o.Resting.clients
 	}
-	if l := w.spec.Lock.Program; l != nil {
-		if _, contained := program.Image(l.Command); contained {
-			if w.engine, err = docker.Connect(w.ctx); err != nil {
-				return err
-			}
-			w.clients.Containers = w.engine
-		}
+	if w.spec.Lock.Program == nil {
+		return nil
 	}
+	if _, contained := program.Image(w.spec.Lock.Program.Command); contained {
+		if w.engine, err = docker.Connect(w.ctx); err != nil {
+			return err
+		}
+		w.clients.Containers = w.engine
+	}
+	return nil
+}
+
+// startServers starts the servers, unless they were kept, and PostgreSQL where the run needs it.
+func (w *World) startServers() error {
 	var group machine.Group
 	began := machine.Monotonic()
 	if !w.ready {
@@ -170,19 +204,7 @@ func (w *World) build(o Options) (err error) {
 	}
 	w.ready = true
 	w.pace.Started(machine.Monotonic() - began)
-	switch {
-	case w.spec.Sentinel != nil:
-		err = w.watched(w.ctx)
-	case w.spec.Replicated:
-		err = w.replicate(w.ctx)
-	}
-	if err != nil {
-		return err
-	}
-	if err := w.servers.StartConsensus(w.ctx); err != nil {
-		return err
-	}
-	return w.startClients()
+	return nil
 }
 
 // findServers makes the servers, or takes those that were kept.
@@ -260,11 +282,11 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 		s.Master = server.MasterName
 	}
 	for _, e := range w.endpoints() {
-		wire, invitation := w.wire, w.servers.Host.Invitation
+		reader, invitation := w.reader, w.servers.Host.Invitation
 		if w.spec.LockStore != "" {
-			wire, invitation = nil, w.invitationToStore
+			reader, invitation = nil, w.invitationToStore
 		}
-		address, err := w.links.Open(name, e.Name, e.Dial, wire)
+		address, err := w.links.Open(name, e.Name, e.Dial, reader)
 		if err != nil {
 			return s, err
 		}
@@ -305,8 +327,8 @@ func (w *World) resourceEnd() (server.Endpoint, func(server.Endpoint, string) cl
 	return w.servers.Store.Endpoint(history.ResourceProcess), w.servers.Store.Host.Invitation
 }
 
-// lacks ends a run for which the machine has no more of something.
-func (w *World) lacks(what error) {
+// endForLack ends a run for which the machine has no more of something.
+func (w *World) endForLack(what error) {
 	w.lack.CompareAndSwap(nil, &what)
 	w.Stop()
 }
@@ -326,17 +348,17 @@ func (w *World) refused(l world.Link, why error) {
 // strangers is what to observe of a lock program. fresh: nodes start without keys.
 func (w *World) strangers(fresh bool) *observe.Strangers {
 	s := &observe.Strangers{
-		Served:     w.wire.Served,
-		NameAt:     func(from string, n *server.Node) string { return w.wire.NameAt(from, n.Address()) },
+		Served:     w.reader.Served,
+		NameAt:     func(from string, n *server.Node) string { return w.reader.NameAt(from, n.Address()) },
 		WallOffset: w.wall,
 		Leased:     w.spec.LockLeased,
 		Fresh:      fresh, Primary: w.isPrimary, Keys: program.PatternsFor(w.spec.Lock.Key, w.spec.LockKeys)}
 	return s
 }
 
-// newWire is what reads the links to nodes. The history calls the lock's key shown.
-func (w *World) newWire(shown string) *proxy.Wire {
-	wire := &proxy.Wire{Awaits: w.spec.Messages, Go: w.background.Go, Called: w.called(shown),
+// newConnReader is what reads the links to nodes. The history calls the lock's key shown.
+func (w *World) newConnReader(shown string) *proxy.ConnReader {
+	reader := &proxy.ConnReader{Awaits: w.spec.Messages, Go: w.background.Go, RunWords: w.runWords(shown),
 		Message: func(m world.Message) {
 			if h := w.hooks.Load(); h != nil && h.Message != nil {
 				h.Message(m)
@@ -353,14 +375,14 @@ func (w *World) newWire(shown string) *proxy.Wire {
 			}
 		}}
 	if w.spec.Commands {
-		wire.Command = w.command
+		reader.Command = w.command
 	}
-	return wire
+	return reader
 }
 
-// called gives the lock's keys the name that the run has for them: on servers of others they have
+// runWords gives the lock's keys the name that the run has for them: on servers of others they have
 // a prefix, and a lock program may have several, or one of another name.
-func (w *World) called(shown string) func(words []string) []string {
+func (w *World) runWords(shown string) func(words []string) []string {
 	var patterns []string
 	for _, p := range w.spec.LockKeys {
 		if strings.Contains(p, program.KeyPattern) {
@@ -468,7 +490,7 @@ func (w *World) Flush() error {
 	}
 	group.Go(w.clients.Err)
 	err := group.Wait()
-	w.wire.Flush()
+	w.reader.Flush()
 	return err
 }
 
@@ -521,7 +543,7 @@ func (r restartable) Do(q client.Request) client.Answer { return r.w.clients.Nam
 // observedBy are the witnesses of what the lock's nodes did.
 func (w *World) observedBy() string {
 	var list []string
-	if w.wire != nil && w.wire.Names {
+	if w.reader != nil && w.reader.Names {
 		list = append(list, "wire")
 	}
 	if w.spec.LockStore == "" {

@@ -147,8 +147,8 @@ func (c *clientHost) kill() {
 	c.dead, c.paused = true, false
 	c.resumes, c.deferred = c.resumes[:0], nil
 	c.machine.end()
-	if len(c.w.guards) > 0 {
-		c.w.breakPipes(c)
+	if len(c.w.sentinels) > 0 {
+		c.w.breakPeerConns(c)
 	}
 	for _, l := range append(slices.Clone(c.links), c.store, c.consensus) {
 		if l == nil {
@@ -192,7 +192,7 @@ func newEnv(c *clientHost) *env {
 		remotes[i] = remote{e: e, l: l}
 		e.nodes[i] = &remotes[i]
 	}
-	if len(c.w.guards) > 0 {
+	if len(c.w.sentinels) > 0 {
 		e.nodes = []command.Node{newFailover(e, remotes[:len(c.links)])}
 	}
 	e.store = &remotes[len(c.links)]
@@ -308,16 +308,16 @@ func (r *remote) Name() string { return r.l.name.To }
 func (r *remote) Do(cmd command.Command) (reply command.Reply) {
 	l := r.l
 	epoch := l.epoch
-	m := message{conn: l.connect(cmd.OtherConnection), deadline: math.MaxInt64}
+	o := sendOptions{conn: l.connect(cmd.OtherConnection), deadline: math.MaxInt64}
 	if cmd.Timeout > 0 {
-		m.deadline = l.w.s.now + cmd.Timeout
+		o.deadline = l.w.s.now + cmd.Timeout
 	}
-	if !watches(&r.watching, m.conn, cmd.Op) {
+	if !watches(&r.watching, o.conn, cmd.Op) {
 		return command.UnknownReply(watcherIsGone)
 	}
-	reply = r.carry(&m, &cmd)
+	reply = r.sendCommand(&o, &cmd)
 	if reply.Outcome != command.Unknown {
-		l.giveBack(m.conn, epoch)
+		l.giveBack(o.conn, epoch)
 	}
 	return reply
 }
@@ -335,35 +335,35 @@ func watches(watching **connection, conn *connection, op command.Op) bool {
 	return true
 }
 
-// carry sends a command over a connection, which may have to introduce itself first.
-func (r *remote) carry(m *message, cmd *command.Command) (reply command.Reply) {
-	if m.conn.fresh {
-		if why := r.shakeHands(m); why != "" {
+// sendCommand sends a command over a connection, which may have to introduce itself first.
+func (r *remote) sendCommand(o *sendOptions, cmd *command.Command) (reply command.Reply) {
+	if o.conn.fresh {
+		if why := r.shakeHands(o); why != "" {
 			return command.UnknownReply(why)
 		}
 	}
-	if !r.await(m, cmd, &reply) {
-		m.source = true
-		r.await(m, cmd, &reply)
+	if !r.roundTrip(o, cmd, &reply) {
+		o.source = true
+		r.roundTrip(o, cmd, &reply)
 	}
 	return reply
 }
 
 // shakeHands lets a new connection introduce itself, or says why it could not.
-func (r *remote) shakeHands(m *message) (why string) {
+func (r *remote) shakeHands(o *sendOptions) (why string) {
 	var reply command.Reply
-	m.handshake = true
-	r.await(m, &command.Command{}, &reply)
+	o.handshake = true
+	r.roundTrip(o, &command.Command{}, &reply)
 	if reply.Outcome != command.Done {
 		return reply.Err()
 	}
-	m.handshake, m.conn.fresh = false, false
+	o.handshake, o.conn.fresh = false, false
 	return ""
 }
 
-// message says how a command is sent to a node, or that it is the handshake of a
+// sendOptions says how a command is sent to a node, or that it is the handshake of a
 // new connection. (The command is not part of it: then each would be allocated.)
-type message struct {
+type sendOptions struct {
 	conn      *connection
 	handshake bool
 	// source says that a script's source goes with it, not only its name.
@@ -374,25 +374,25 @@ type message struct {
 
 const tooLate = "no answer in time"
 
-// await sends one message and waits for its answer till the deadline. It returns
+// roundTrip sends one message and waits for its answer till the deadline. It returns
 // false where the node did not know the script.
-func (r *remote) await(m *message, cmd *command.Command, reply *command.Reply) (known bool) {
+func (r *remote) roundTrip(o *sendOptions, cmd *command.Command, reply *command.Reply) (known bool) {
 	s := &r.l.w.s
-	if s.now >= m.deadline { // a pause took the time that it had
+	if s.now >= o.deadline { // a pause took the time that it had
 		*reply = command.UnknownReply(tooLate)
 		return true
 	}
-	k := &m.conn.call
-	k.handshake, k.source, k.noScript, k.clientDone = m.handshake, m.source, false, false
-	if !m.handshake {
+	k := &o.conn.call
+	k.handshake, k.source, k.noScript, k.clientDone = o.handshake, o.source, false, false
+	if !o.handshake {
 		k.cmd = *cmd
 	}
-	k.waiter, k.deadline = waiter{s.current, s.current.epoch}, m.deadline
+	k.waiter, k.deadline = waiter{s.current, s.current.epoch}, o.deadline
 	r.l.send(k)
 	why := byReply
 	if !k.arrived {
-		if m.deadline < math.MaxInt64 {
-			s.timeout(m.deadline)
+		if o.deadline < math.MaxInt64 {
+			s.timeout(o.deadline)
 		}
 		why = r.e.c.parkClient(r.e.life) // where the client dies, kill has given the call up
 	}

@@ -35,7 +35,7 @@ type nodeClock struct {
 	since  time.Duration
 }
 
-func (c *nodeClock) off(now time.Duration) time.Duration {
+func (c *nodeClock) offsetAt(now time.Duration) time.Duration {
 	if !c.moving {
 		return c.offset
 	}
@@ -49,12 +49,12 @@ func (c *nodeClock) off(now time.Duration) time.Duration {
 
 // set makes the clock go as f says from now on.
 func (c *nodeClock) set(now time.Duration, f world.ClockFault) {
-	*c = nodeClock{offset: c.off(now) + f.Jump, fault: f, since: now, moving: f.Rate != 1 || f.Strobe > 0}
+	*c = nodeClock{offset: c.offsetAt(now) + f.Jump, fault: f, since: now, moving: f.Rate != 1 || f.Strobe > 0}
 }
 
-// turn is the run time at which a strobing clock last began to go back, if it
+// turnedBack is the run time at which a strobing clock last began to go back, if it
 // stands back at the time now.
-func (c *nodeClock) turn(now time.Duration) (at time.Duration, back bool) {
+func (c *nodeClock) turnedBack(now time.Duration) (at time.Duration, back bool) {
 	if !c.moving || c.fault.Strobe == 0 {
 		return 0, false
 	}

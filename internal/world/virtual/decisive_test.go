@@ -221,14 +221,18 @@ func (r *removal) removeOp(o history.Op) {
 	until := len(r.h.Events)
 	for i := o.Call + 1; i < until; i++ {
 		e := &r.h.Events[i]
-		switch {
-		case e.F == history.Effect && e.Value.Client == o.Process && e.Value.Op() == o.F &&
-			e.Value.Section == asked.Section && e.Value.Key == asked.Key:
+		if e.F == history.Effect && e.Value.Client == o.Process && e.Value.Op() == o.F &&
+			e.Value.Section == asked.Section && e.Value.Key == asked.Key {
 			r.gone[i] = true
-		case o.F != history.Acquire || o.Type != history.OK:
-		case e.Process == o.Process && e.F == history.Acquire && e.Type == history.Invoke:
+			continue
+		}
+		if o.F != history.Acquire || o.Type != history.OK {
+			continue
+		}
+		if e.Process == o.Process && e.F == history.Acquire && e.Type == history.Invoke {
 			return // what follows is of another attempt
-		case e.Process == o.Process && (e.IsOp() || e.F == history.Lost), e.F == history.Effect && e.Value.Client == o.Process:
+		}
+		if e.Process == o.Process && (e.IsOp() || e.F == history.Lost) || e.F == history.Effect && e.Value.Client == o.Process {
 			r.gone[i] = true
 		}
 	}
@@ -320,8 +324,7 @@ func (r *removal) refuse(before map[int]bool) {
 	for i := range r.h.Events {
 		e := &r.h.Events[i]
 		k, there := now[place{e.Process, e.Value.Key}]
-		switch {
-		case e.F == history.KeySet && e.Value.Client != "":
+		if e.F == history.KeySet && e.Value.Client != "" {
 			op := r.attempt(e.Value.Client, i)
 			lost := r.gone[i]
 			if !lost && there && k.client != e.Value.Client && e.Time < k.ends && !before[i] {
@@ -337,7 +340,7 @@ func (r *removal) refuse(before map[int]bool) {
 			if lost || op < 0 || !r.renews(op, i) { // a renewal keeps what the attempt has
 				to[op][e.Process] = true
 			}
-		case (e.F == history.KeyDeleted || e.F == history.KeyExtended) && there && k.owner != e.Value.Owner:
+		} else if (e.F == history.KeyDeleted || e.F == history.KeyExtended) && there && k.owner != e.Value.Owner {
 			r.gone[i] = true
 		}
 		if !r.gone[i] {

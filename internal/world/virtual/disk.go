@@ -18,8 +18,8 @@ type disk struct {
 	since int64
 	// last is the second of the wall clock of the last fsync or snapshot.
 	last int64
-	// later: what is written is saved after a while.
-	later bool
+	// savesLater: what is written is saved after a while.
+	savesLater bool
 }
 
 const second = 1_000_000 // in microseconds
@@ -27,7 +27,7 @@ const second = 1_000_000 // in microseconds
 // started takes the state at the node's start for saved: it came from there.
 func (d *disk) started(n *node, now int64) {
 	d.last = now / second
-	d.later = n.persistence == world.RDB || n.persistence == world.AOFEverysec
+	d.savesLater = n.persistence == world.RDB || n.persistence == world.AOFEverysec
 	d.save(n)
 }
 
@@ -38,8 +38,8 @@ func (d *disk) save(n *node) {
 	}
 }
 
-// tick lets happen what happened by itself since the last look.
-func (d *disk) tick(n *node, now int64) {
+// catchUp lets happen what happened by itself since the last look.
+func (d *disk) catchUp(n *node, now int64) {
 	if !d.dirty {
 		return
 	}
@@ -47,26 +47,26 @@ func (d *disk) tick(n *node, now int64) {
 	case world.RDB:
 		// save 1 1: more than one second after the last snapshot, if anything
 		// has changed.
-		d.due(n, now, d.last+2)
+		d.saveIfDue(n, now, d.last+2)
 	case world.AOFEverysec:
-		d.due(n, now, d.last+1)
+		d.saveIfDue(n, now, d.last+1)
 	case world.NoPersistence, world.AOFNo, world.AOFAlways: // nothing is saved later
 	}
 }
 
-// due saves if a second of the wall clock has come, and that of the first write.
-func (d *disk) due(n *node, now, from int64) {
+// saveIfDue saves if a second of the wall clock has come, and that of the first write.
+func (d *disk) saveIfDue(n *node, now, from int64) {
 	if from = max(from, d.since); now/second >= from {
 		d.last = from
 		d.save(n)
 	}
 }
 
-// skipped is a tick after seconds that the node has not seen: its clock jumped, or it
+// saveAfterJump catches up with seconds that the node has not seen: its clock jumped, or it
 // stood still. What has become due since the last save is saved now, with all
 // that was written meanwhile.
-func (d *disk) skipped(n *node, now, last int64) {
-	if d.tick(n, now); d.last != last {
+func (d *disk) saveAfterJump(n *node, now, last int64) {
+	if d.catchUp(n, now); d.last != last {
 		d.last = now / second
 		d.save(n)
 	}
@@ -74,7 +74,7 @@ func (d *disk) skipped(n *node, now, last int64) {
 
 // wrote takes note of a write.
 func (d *disk) wrote(n *node, now int64) {
-	if d.later && !d.dirty {
+	if d.savesLater && !d.dirty {
 		d.dirty, d.since = true, now/second
 	}
 	switch n.persistence {
@@ -91,18 +91,18 @@ func (d *disk) wrote(n *node, now int64) {
 
 // load is what the node finds when it starts.
 func (d *disk) load(n *node, keep world.Keep) []model.Item {
-	var list []model.Item
 	switch {
 	case keep == world.KeepNothing || n.persistence == world.NoPersistence:
+		return nil
 	case n.persistence == world.RDB:
 		// What has expired by the clock of the start is not loaded.
-		list = slices.DeleteFunc(slices.Clone(d.synced), func(it model.Item) bool {
+		return slices.DeleteFunc(slices.Clone(d.synced), func(it model.Item) bool {
 			return it.Expires != 0 && n.memory.Milliseconds() > it.Expires
 		})
 	case keep == world.KeepData || n.persistence == world.AOFAlways:
-		list = slices.Clone(n.memory.Items)
+		return slices.Clone(n.memory.Items)
 	case n.persistence == world.AOFEverysec:
-		list = slices.Clone(d.synced)
+		return slices.Clone(d.synced)
 	}
-	return list
+	return nil
 }

@@ -14,11 +14,11 @@ type disturbed interface {
 
 // Links are all links of the world, in a fixed order.
 func (w *World) Links() []world.Link {
-	list := make([]world.Link, 0, len(w.links)+len(w.wires))
+	list := make([]world.Link, 0, len(w.links)+len(w.peerLinks))
 	for _, l := range w.links {
 		list = append(list, l.name)
 	}
-	for _, x := range w.wires {
+	for _, x := range w.peerLinks {
 		list = append(list, x.name)
 	}
 	return list
@@ -57,7 +57,7 @@ func (w *World) Disturb(links []world.Link, d world.Disturbance) (func() error, 
 
 // disturbed finds a link; nil: there is none.
 func (w *World) disturbed(name world.Link) disturbed {
-	for _, x := range w.wires {
+	for _, x := range w.peerLinks {
 		if x.name == name {
 			return x
 		}
@@ -78,15 +78,15 @@ func (w *World) link(name world.Link) *clientLink {
 }
 
 func (l *clientLink) disturb(d world.Disturbance, dir int) (lift func()) {
-	return l.lifting(l.ways[dir].Begin(d), l.breakAll)
+	return l.liftFunc(l.directions[dir].Begin(d), l.breakAll)
 }
 
-// lifting ends a disturbance, and breaks what it is to break then.
-func (l *clientLink) lifting(end func() (freed []*call, breaks bool), breaking func()) func() {
+// liftFunc ends a disturbance, and breaks what it is to break then.
+func (l *clientLink) liftFunc(end func() (freed []*call, breaks bool), breaking func()) func() {
 	return func() {
 		freed, breaks := end()
 		for _, k := range freed {
-			k.way++
+			k.transit++
 			k.advance()
 		}
 		if breaks {

@@ -9,7 +9,7 @@ type event struct {
 	seq uint64
 	// co goes on where it still stands in the epoch.
 	co *coroutine
-	// call gets on where it is still in that epoch of its way.
+	// call gets on where that is its transit still.
 	call  *call
 	epoch uint32
 	f     func()
@@ -21,11 +21,11 @@ func (e *event) before(o *event) bool {
 
 // live reports whether anybody still waits for the event.
 func (e *event) live() bool {
-	switch {
-	case e.co != nil:
+	if e.co != nil {
 		return e.co.parked && e.co.epoch == e.epoch
-	case e.call != nil:
-		return e.call.way == e.epoch
+	}
+	if e.call != nil {
+		return e.call.transit == e.epoch
 	}
 	return true
 }
@@ -69,11 +69,11 @@ func (h *eventHeap) clear() {
 }
 
 func (h *eventHeap) push(e event) {
-	switch {
-	case h.full && !e.before(&h.front), !h.full && len(h.list) > 0 && !e.before(&h.list[0]):
+	if h.full && !e.before(&h.front) || !h.full && len(h.list) > 0 && !e.before(&h.list[0]) {
 		h.sift(e)
 		return
-	case h.full:
+	}
+	if h.full {
 		h.sift(h.front)
 	}
 	h.front, h.full = e, true

@@ -16,25 +16,25 @@ import (
 // failover client of the version in go.mod does (sentinel.go and internal/pool there).
 type failover struct {
 	e *env
-	// servers are the ways to the servers, sentinels those to the sentinels: in the order in which they
+	// servers are the links to the servers, sentinels those to the sentinels: in the order in which they
 	// are asked.
 	servers   []remote
-	sentinels []*wire
-	// known is the sentinel that it asks; nil: it asks one after the other. idle are the open connections
-	// there, news is that which tells of switches.
-	known *wire
-	idle  []*pipe
-	news  *pipe
-	// primary is whom it takes for the primary, from is the server of the connection used last.
-	primary *node
-	from    *remote
+	sentinels []*peerLink
+	// sentinel is the sentinel that it asks; nil: it asks one after the other. idle are the open connections
+	// there, subscription is that which tells of switches.
+	sentinel     *peerLink
+	idle         []*peerConn
+	subscription *peerConn
+	// primary is whom it takes for the primary, lastUsed is the server of the connection used last.
+	primary  *node
+	lastUsed *remote
 	// watching is the connection of a WATCH, until the transaction.
 	watching *connection
-	// failed counts the dials that failed one after the other, the last for the reason why.
-	failed int
-	why    string
-	// patience is how long the latest command may take: a dial ends with it.
-	patience time.Duration
+	// failed counts the dials that failed one after the other, the last for lastError.
+	failed    int
+	lastError string
+	// dialTimeout is how long the latest command may take: a dial ends with it.
+	dialTimeout time.Duration
 }
 
 var _ command.Node = (*failover)(nil)
@@ -48,14 +48,14 @@ const (
 	watcherIsGone = "the connection that watched is gone"
 )
 
-// learnSentinels opens the links of a client to the sentinels. Of those to servers, that to the primary alone has
+// openSentinelLinks opens the links of a client to the sentinels. Of those to servers, that to the primary alone has
 // a connection from the start.
-func (c *clientHost) learnSentinels() {
+func (c *clientHost) openSentinelLinks() {
 	for _, l := range c.links[1:] {
 		l.idle = l.idle[:0]
 	}
-	for _, g := range c.w.guards {
-		c.w.newWire(c.name, g.name, [2]endpoint{requests: g, answers: c})
+	for _, sp := range c.w.sentinels {
+		c.w.newPeerLink(c.name, sp.name, [2]endpoint{requests: sp, answers: c})
 	}
 }
 
@@ -63,18 +63,18 @@ func (c *clientHost) learnSentinels() {
 func newFailover(e *env, servers []remote) *failover {
 	c := e.c
 	f := &failover{e: e, servers: servers}
-	for _, g := range c.w.guards {
-		f.sentinels = append(f.sentinels, c.w.wire(c.name, g.name))
+	for _, sp := range c.w.sentinels {
+		f.sentinels = append(f.sentinels, c.w.peerLink(c.name, sp.name))
 	}
 	for i := range f.sentinels { // rand.Shuffle
-		j := i + int(c.w.luck.Uint64()%uint64(len(f.sentinels)-i))
+		j := i + int(c.w.serverRand.Uint64()%uint64(len(f.sentinels)-i))
 		f.sentinels[i], f.sentinels[j] = f.sentinels[j], f.sentinels[i]
 	}
 	if c.life == 1 {
-		f.primary, f.known = c.w.nodes[0], f.sentinels[0]
-		f.idle = append(f.idle, f.known.connected(nil))
-		f.idle[0].broke = f.forgets(f.idle[0])
-		f.listen(f.known.connected)
+		f.primary, f.sentinel = c.w.nodes[0], f.sentinels[0]
+		f.idle = append(f.idle, f.sentinel.openConn(nil))
+		f.idle[0].onBreak = f.forgetIdle(f.idle[0])
+		f.listen(f.sentinel.openConn)
 		f.subscribe()
 	}
 	return f
@@ -86,9 +86,9 @@ func (f *failover) Name() string { return world.Primary }
 // Do carries a command to the primary.
 func (f *failover) Do(cmd command.Command) command.Reply {
 	deadline := time.Duration(math.MaxInt64)
-	f.patience = client.DialTimeout
+	f.dialTimeout = client.DialTimeout
 	if cmd.Timeout > 0 {
-		f.patience = cmd.Timeout
+		f.dialTimeout = cmd.Timeout
 		deadline = f.e.c.w.s.now + cmd.Timeout
 	}
 	r := f.pooled()
@@ -100,29 +100,29 @@ func (f *failover) Do(cmd command.Command) command.Reply {
 	}
 	l := r.l
 	epoch := l.epoch
-	m := message{conn: l.connect(cmd.OtherConnection), deadline: deadline}
-	f.from = r
-	if !watches(&f.watching, m.conn, cmd.Op) {
+	o := sendOptions{conn: l.connect(cmd.OtherConnection), deadline: deadline}
+	f.lastUsed = r
+	if !watches(&f.watching, o.conn, cmd.Op) {
 		return command.UnknownReply(watcherIsGone)
 	}
-	if m.conn.fresh {
-		if why := r.shakeHands(&m); why != "" { // it has sent no command
+	if o.conn.fresh {
+		if why := r.shakeHands(&o); why != "" { // it has sent no command
 			f.dialFailed(why)
 			return command.RefusedReply(why)
 		}
 		f.failed = 0
 	}
-	reply := r.carry(&m, &cmd)
+	reply := r.sendCommand(&o, &cmd)
 	if reply.Outcome != command.Unknown && !strings.HasPrefix(reply.Err(), "READONLY") {
-		l.giveBack(m.conn, epoch)
+		l.giveBack(o.conn, epoch)
 	}
 	return reply
 }
 
 // pooled is the server to which there is an open connection, the one used last before others; nil: there is none.
 func (f *failover) pooled() *remote {
-	if f.from != nil && len(f.from.l.idle) > 0 {
-		return f.from
+	if f.lastUsed != nil && len(f.lastUsed.l.idle) > 0 {
+		return f.lastUsed
 	}
 	for i := range f.servers {
 		if len(f.servers[i].l.idle) > 0 {
@@ -135,7 +135,7 @@ func (f *failover) pooled() *remote {
 // dial finds the server to which a new connection goes, or says why there is none (ConnPool.dialConn).
 func (f *failover) dial(deadline time.Duration) (*remote, string) {
 	if f.failed >= client.PoolSize {
-		return nil, f.why
+		return nil, f.lastError
 	}
 	primary, why := f.masterAddr(deadline)
 	if primary == nil {
@@ -147,7 +147,7 @@ func (f *failover) dial(deadline time.Duration) (*remote, string) {
 
 // dialFailed counts a dial that failed.
 func (f *failover) dialFailed(why string) {
-	f.why = why
+	f.lastError = why
 	if f.failed++; f.failed == client.PoolSize {
 		f.e.Spawn(f.tryDial)
 	}
@@ -156,18 +156,18 @@ func (f *failover) dialFailed(why string) {
 // tryDial tries until it has got a connection, which it closes.
 func (f *failover) tryDial() {
 	for {
-		deadline := f.e.c.w.s.now + f.patience
+		deadline := f.e.c.w.s.now + f.dialTimeout
 		primary, why := f.masterAddr(deadline)
 		if primary != nil {
 			r := f.server(primary)
-			m := message{conn: r.l.own(&connection{}), deadline: deadline}
-			m.conn.fresh, m.conn.flows = true, [2]link.Flow{r.l.ways[requests].Open(), r.l.ways[answers].Open()}
-			if why = r.shakeHands(&m); why == "" {
+			o := sendOptions{conn: r.l.addConnection(&connection{}), deadline: deadline}
+			o.conn.fresh, o.conn.flows = true, [2]link.Flow{r.l.directions[requests].NewFlow(), r.l.directions[answers].NewFlow()}
+			if why = r.shakeHands(&o); why == "" {
 				f.failed = 0
 				return
 			}
 		}
-		f.why = why
+		f.lastError = why
 		f.e.Sleep(dialAgain)
 	}
 }
@@ -185,14 +185,14 @@ func (f *failover) masterAddr(deadline time.Duration) (primary *node, why string
 		}
 	}()
 	for range 2 { // without its lock, and with it
-		if f.known == nil {
+		if f.sentinel == nil {
 			break
 		}
-		known := f.known
-		if primary, why = f.ask(known, deadline); primary != nil || why == tooLate {
+		known := f.sentinel
+		if primary, why = f.askSentinel(known, deadline); primary != nil || why == tooLate {
 			return primary, why
 		}
-		if known == f.known {
+		if known == f.sentinel {
 			f.closeSentinel()
 		}
 	}
@@ -202,51 +202,51 @@ func (f *failover) masterAddr(deadline time.Duration) (primary *node, why string
 // closeSentinel forgets the sentinel that it asks.
 func (f *failover) closeSentinel() {
 	for _, p := range f.idle {
-		p.close()
+		p.closeAtOpener()
 	}
-	f.news.close()
-	f.known, f.idle, f.news = nil, nil, nil
+	f.subscription.closeAtOpener()
+	f.sentinel, f.idle, f.subscription = nil, nil, nil
 }
 
-// ask asks a sentinel for the primary.
-func (f *failover) ask(x *wire, deadline time.Duration) (primary *node, why string) {
+// askSentinel asks a sentinel for the primary.
+func (f *failover) askSentinel(x *peerLink, deadline time.Duration) (primary *node, why string) {
 	s := &f.e.c.w.s
-	var p *pipe
+	var p *peerConn
 	asker, epoch := s.current, s.current.epoch
 	broke := func() { s.wake(asker, epoch, byBreak) }
-	if n := len(f.idle); n > 0 && x == f.known {
+	if n := len(f.idle); n > 0 && x == f.sentinel {
 		p, f.idle = f.idle[n-1], f.idle[:n-1]
-		p.broke = broke
+		p.onBreak = broke
 	} else {
 		p = x.dial(broke)
 	}
-	f.question(p, func(named *node) {
+	f.askPrimary(p, func(named *node) {
 		primary = named
 		s.wake(asker, epoch, byReply)
 	})
-	switch f.answered(deadline) {
-	case byReply:
-		p.broke = f.forgets(p)
-		if f.known == nil || f.known == x {
-			f.idle = append(f.idle, p)
-		} else { // another activity has found another one meanwhile
-			p.close()
-		}
-		return primary, ""
-	case byTimer:
-		p.close()
+	reason := f.awaitAnswer(deadline)
+	if reason == byTimer {
+		p.closeAtOpener()
 		return nil, tooLate
-	case byBreak, byStop, byKill, bySignal, byResume:
 	}
-	p.close()
-	return nil, "the connection broke"
+	if reason != byReply {
+		p.closeAtOpener()
+		return nil, "the connection broke"
+	}
+	p.onBreak = f.forgetIdle(p)
+	if f.sentinel == nil || f.sentinel == x {
+		f.idle = append(f.idle, p)
+	} else { // another activity has found another one meanwhile
+		p.closeAtOpener()
+	}
+	return primary, ""
 }
 
 // askAll asks all sentinels at once. The first that answers is the one that it asks from then on.
 func (f *failover) askAll(deadline time.Duration) (primary *node, why string) {
 	s := &f.e.c.w.s
 	asker, epoch := s.current, s.current.epoch
-	asked := make([]*pipe, len(f.sentinels))
+	asked := make([]*peerConn, len(f.sentinels))
 	first, left := -1, len(asked)
 	for i, x := range f.sentinels {
 		asked[i] = x.dial(func() {
@@ -254,62 +254,62 @@ func (f *failover) askAll(deadline time.Duration) (primary *node, why string) {
 				s.wake(asker, epoch, byBreak)
 			}
 		})
-		f.question(asked[i], func(named *node) {
+		f.askPrimary(asked[i], func(named *node) {
 			if first < 0 {
 				first, primary = i, named
 				s.wake(asker, epoch, byReply)
 			}
 		})
 	}
-	if f.answered(deadline) != byReply {
+	if f.awaitAnswer(deadline) != byReply {
 		first, primary = -1, nil
 	}
 	for i, p := range asked {
-		if i != first || f.known != nil { // another activity may have found one meanwhile
-			p.close()
+		if i != first || f.sentinel != nil { // another activity may have found one meanwhile
+			p.closeAtOpener()
 			continue
 		}
-		p.broke = f.forgets(p)
-		f.known, f.idle = p.on, append(f.idle, p)
+		p.onBreak = f.forgetIdle(p)
+		f.sentinel, f.idle = p.link, append(f.idle, p)
 	}
 	if primary == nil {
 		return nil, unreachable
 	}
-	if f.news == nil {
-		f.listen(f.known.dial)
+	if f.subscription == nil {
+		f.listen(f.sentinel.dial)
 		f.subscribe()
 	}
 	return primary, ""
 }
 
-// question asks over a connection to a sentinel for the primary.
-func (f *failover) question(p *pipe, told func(*node)) {
-	g, _ := p.on.ends[requests].(*guard)
-	p.ask(func() {
-		named := f.e.c.w.node(g.rules.Primary())
-		p.tell(func() { told(named) })
+// askPrimary asks over a connection to a sentinel for the primary.
+func (f *failover) askPrimary(p *peerConn, told func(*node)) {
+	sp, _ := p.link.ends[requests].(*sentinelProcess)
+	p.request(func() {
+		named := f.e.c.w.node(sp.rules.Primary())
+		p.answer(func() { told(named) })
 	})
 }
 
-// answered waits for what was asked.
-func (f *failover) answered(deadline time.Duration) reason {
+// awaitAnswer waits for what was asked.
+func (f *failover) awaitAnswer(deadline time.Duration) reason {
 	if deadline < math.MaxInt64 {
 		f.e.c.w.s.timeout(deadline)
 	}
 	return f.e.c.parkClient(f.e.life)
 }
 
-// forgets forgets an idle connection that broke.
-func (f *failover) forgets(p *pipe) func() {
-	return func() { f.idle = slices.DeleteFunc(f.idle, func(o *pipe) bool { return o == p }) }
+// forgetIdle forgets an idle connection that broke.
+func (f *failover) forgetIdle(p *peerConn) func() {
+	return func() { f.idle = slices.DeleteFunc(f.idle, func(o *peerConn) bool { return o == p }) }
 }
 
 // listen opens the connection that tells of switches, and another one when it broke.
-func (f *failover) listen(open func(func()) *pipe) {
-	known := f.known
-	var p *pipe
+func (f *failover) listen(open func(func()) *peerConn) {
+	known := f.sentinel
+	var p *peerConn
 	p = open(func() {
-		if f.news != p {
+		if f.subscription != p {
 			return
 		}
 		late := time.Duration(0)
@@ -317,27 +317,27 @@ func (f *failover) listen(open func(func()) *pipe) {
 			late = listenAgain
 		}
 		f.e.c.w.s.after(late, func() {
-			f.e.c.whenRuns(func() {
-				if f.news == p && f.known == known {
+			f.e.c.runOrDefer(func() {
+				if f.subscription == p && f.sentinel == known {
 					f.listen(known.dial)
 					f.subscribe()
 				}
 			})
 		})
 	})
-	f.news = p
+	f.subscription = p
 }
 
 // subscribe asks to be told of switches.
 func (f *failover) subscribe() {
-	p := f.news
-	g, _ := p.on.ends[requests].(*guard)
-	begin := func() { g.listeners = append(g.listeners, listener{p, f.trySwitch}) }
+	p := f.subscription
+	sp, _ := p.link.ends[requests].(*sentinelProcess)
+	begin := func() { sp.listeners = append(sp.listeners, listener{p, f.trySwitch}) }
 	if f.e.c.w.s.now == 0 && p.open {
 		begin()
 		return
 	}
-	p.ask(begin)
+	p.request(begin)
 }
 
 // trySwitch is sentinelFailover.trySwitchMaster: it closes the connections to all others.
@@ -354,7 +354,7 @@ func (f *failover) trySwitch(primary *node) {
 		l.epoch++
 		l.idle = l.idle[:0]
 		for _, k := range l.pending {
-			k.lost()
+			k.abandon()
 			l.breakLater(k, 0)
 		}
 	}
@@ -363,7 +363,7 @@ func (f *failover) trySwitch(primary *node) {
 // listens implements endpoint; nobody connects to a client.
 func (c *clientHost) listens() bool { return false }
 
-// whenRuns implements endpoint.
-func (c *clientHost) whenRuns(f func()) {
-	whenRuns(!c.dead, c.paused, &c.deferred, f)
+// runOrDefer implements endpoint.
+func (c *clientHost) runOrDefer(f func()) {
+	runOrDefer(!c.dead, c.paused, &c.deferred, f)
 }

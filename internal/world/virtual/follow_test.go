@@ -206,14 +206,14 @@ func TestReplicaConnectsAnew(t *testing.T) {
 		e.Sleep(10 * time.Millisecond)
 		from := len(*events)
 		f := w.followers[0]
-		f.pipe.breakUp()
+		f.conn.breakUp()
 		e.Sleep(2 * retryAfter)
 		if got := of(events, from, "B"); !f.connected || len(got) != 0 {
 			t.Errorf("it missed nothing: connected %v, and shows %+v", f.connected, got)
 		}
 		lift := onReplica(t, w, world.Disturbance{Kind: world.Latency, Latency: 10 * time.Millisecond}, "B")
 		do(e, command.Set("lock", "second", time.Minute))
-		f.pipe.breakUp()
+		f.conn.breakUp()
 		_ = lift()
 		if e.Sleep(retryAfter / 2); held(w, "B") != "first" {
 			t.Errorf("B has %q: the change came over a broken connection", held(w, "B"))
@@ -222,7 +222,7 @@ func TestReplicaConnectsAnew(t *testing.T) {
 			t.Errorf("B has %q after it connected anew", held(w, "B"))
 		}
 		lift = onReplica(t, w, world.Disturbance{Kind: world.Hold}, "B")
-		f.pipe.breakUp()
+		f.conn.breakUp()
 		_ = lift()
 		if e.Sleep(retryAfter / 2); f.connected {
 			t.Error("it connects before it tries again")
@@ -231,7 +231,7 @@ func TestReplicaConnectsAnew(t *testing.T) {
 		// Each of these keeps it from connecting until it is over.
 		for _, kind := range []world.DisturbanceKind{world.Cut, world.Hold, world.Reset, world.LimitData} {
 			lift := onReplica(t, w, world.Disturbance{Kind: kind}, "B")
-			f.pipe.breakUp()
+			f.conn.breakUp()
 			do(e, command.Set("lock", string(kind), time.Minute))
 			if e.Sleep(3 * retryAfter); held(w, "B") == string(kind) {
 				t.Errorf("%s: the replica has the change", kind)

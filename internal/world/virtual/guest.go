@@ -35,10 +35,10 @@ type Guests interface {
 type Machine struct {
 	c    *clientHost
 	life uint64
-	// held is what is to happen when the client runs again.
-	held  []func()
-	ends  []func()
-	ended bool
+	// deferred is what is to happen when the client runs again.
+	deferred []func()
+	ends     []func()
+	ended    bool
 }
 
 // Client is the client's name, Life how many processes it has been, Seed the run's.
@@ -66,13 +66,7 @@ func (m *Machine) Now() time.Duration { return m.c.w.s.now }
 // Do lets something happen to the process, now or when it runs again; never, where it has
 // ended.
 func (m *Machine) Do(f func()) {
-	switch {
-	case m.ended:
-	case m.c.paused:
-		m.held = append(m.held, f)
-	default:
-		f()
-	}
+	runOrDefer(!m.ended, m.c.paused, &m.deferred, f)
 }
 
 // OnEnd lets f be called when the process ends, or the run.
@@ -101,8 +95,8 @@ func (m *Machine) Renewed(owner string, until time.Duration) {
 }
 
 func (m *Machine) resume() {
-	held := m.held
-	m.held = nil
+	held := m.deferred
+	m.deferred = nil
 	for _, f := range held {
 		m.Do(f)
 	}
@@ -114,12 +108,12 @@ func (m *Machine) end() {
 		return
 	}
 	for _, l := range m.c.links {
-		for _, line := range slices.Clone(l.lines) {
-			line.Close()
-			line.end.Broke(!line.open)
+		for _, g := range slices.Clone(l.guestConns) {
+			g.Close()
+			g.end.Broke(!g.open)
 		}
 	}
-	m.ended, m.held = true, nil
+	m.ended, m.deferred = true, nil
 	for _, f := range m.ends {
 		f()
 	}
@@ -158,9 +152,9 @@ func (w *World) awaitGuests() (err error) {
 	return err
 }
 
-// await lets the guests go on, and time pass, until the next event is due; false: something
+// runGuests lets the guests go on, and time pass, until the next event is due; false: something
 // came before.
-func (s *scheduler) await() bool {
+func (s *scheduler) runGuests() bool {
 	next := time.Duration(math.MaxInt64)
 	if at, some := s.due(); some {
 		next = at
@@ -179,25 +173,25 @@ type End interface {
 	Broke(refused bool)
 }
 
-// Line is a connection of a guest to a node. Unlike those of the world's own clients it
+// GuestConn is a connection of a guest to a node. Unlike those of the world's own clients it
 // carries several messages at once, in order.
-type Line struct {
+type GuestConn struct {
 	conn connection
 	m    *Machine
 	end  End
 	// server is the node's end, from when it has taken the connection.
 	server *redisConn
-	// number is its place among the lines of the link; sent counts its messages.
+	// number is its place among the guests' connections on the link; sent counts its messages.
 	number, sent uint64
-	open, gone   bool
-	ways         [2]lane
+	open, closed bool
+	directions   [2]guestDirection
 	// busy: the node answers a command later, and then what came behind it.
 	busy    bool
 	backlog []*call
 }
 
-// lane is one direction of a line.
-type lane struct {
+// guestDirection is one direction of a guest's connection.
+type guestDirection struct {
 	// free is when the last message arrives.
 	free time.Duration
 	// stands: the run deals with a message that it waited for; behind are those that came
@@ -208,10 +202,10 @@ type lane struct {
 
 // batch is what a guest sends, or is sent, at once.
 type batch struct {
-	line *Line
-	// dial: it opens the connection; ends: it closes it.
-	dial, ends bool
-	commands   [][]string
+	conn *GuestConn
+	// dial: it opens the connection; closes: it closes it.
+	dial, closes bool
+	commands     [][]string
 	// done of them have been carried out.
 	done int
 	size int64
@@ -222,136 +216,137 @@ type batch struct {
 const packet = 40
 
 // Dial begins to open a connection to the i-th node.
-func (m *Machine) Dial(i int, end End) *Line {
+func (m *Machine) Dial(i int, end End) *GuestConn {
 	l := m.c.links[i]
 	l.dialled++
-	line := &Line{m: m, end: end, number: l.dialled}
-	l.own(&line.conn)
-	line.conn.line = line
-	line.conn.flows = [2]link.Flow{l.ways[requests].Open(), l.ways[answers].Open()}
-	l.lines = append(l.lines, line)
-	line.send(&batch{dial: true, size: packet})
-	return line
+	g := &GuestConn{m: m, end: end, number: l.dialled}
+	l.addConnection(&g.conn)
+	g.conn.guest = g
+	g.conn.flows = [2]link.Flow{l.directions[requests].NewFlow(), l.directions[answers].NewFlow()}
+	l.guestConns = append(l.guestConns, g)
+	g.send(&batch{dial: true, size: packet})
+	return g
 }
 
 // Send sends commands, in so many bytes.
-func (line *Line) Send(commands [][]string, size int) {
-	line.send(&batch{commands: commands, size: int64(size)})
+func (g *GuestConn) Send(commands [][]string, size int) {
+	g.send(&batch{commands: commands, size: int64(size)})
 }
 
-func (line *Line) send(b *batch) {
-	l := line.link()
-	if line.gone {
+func (g *GuestConn) send(b *batch) {
+	l := g.link()
+	if g.closed {
 		return
 	}
-	k := line.message(b)
+	k := g.newCall(b)
 	if !l.to.up { // the port is closed
-		line.breakLater(l.draw())
+		g.breakLater(l.drawDelay())
 		return
 	}
-	k.leave()
+	k.begin()
 }
 
-// message makes a call of a batch.
-func (line *Line) message(b *batch) *call {
-	l := line.link()
-	b.line = line
-	line.sent++
-	return &call{link: l, conn: &line.conn, epoch: l.epoch, batch: b, deadline: math.MaxInt64, left: l.w.s.now,
-		luck: mixed(l.w.spec.Seed, uint64(l.index), line.number, line.sent)}
+// newCall makes a call of a batch.
+func (g *GuestConn) newCall(b *batch) *call {
+	l := g.link()
+	b.conn = g
+	g.sent++
+	return &call{link: l, conn: &g.conn, epoch: l.epoch, batch: b, deadline: math.MaxInt64, left: l.w.s.now,
+		delayBits: mixed(l.w.spec.Seed, uint64(l.index), g.number, g.sent)}
 }
 
 // push sends what the node sends by itself.
-func (line *Line) push(b []byte) {
-	if line.gone {
+func (g *GuestConn) push(b []byte) {
+	if g.closed {
 		return
 	}
-	k := line.message(&batch{out: b})
+	k := g.newCall(&batch{out: b})
 	k.dir = answers
-	k.leave()
+	k.begin()
 }
 
-func (line *Line) link() *clientLink { return line.conn.call.link }
+func (g *GuestConn) link() *clientLink { return g.conn.call.link }
 
-// leave lets a message begin its way, unless the run waits for it, or for one before it on
-// its line.
-func (k *call) leave() {
-	if !k.queued() && !k.awaited() {
+// begin lets a message set out, unless the run waits for it, or for one before it on its
+// connection.
+func (k *call) begin() {
+	if !k.queueBehind() && !k.awaitedByRun() {
 		k.advance()
 	}
 }
 
-// queued reports that a message has to stand behind another for which the run waits.
-func (k *call) queued() bool {
+// queueBehind lets a message stand behind another for which the run waits; false: there is none.
+func (k *call) queueBehind() bool {
 	if k.batch == nil {
 		return false
 	}
-	lane := &k.batch.line.ways[k.dir]
-	if lane.stands {
-		lane.behind = append(lane.behind, k)
+	d := &k.batch.conn.directions[k.dir]
+	if d.stands {
+		d.behind = append(d.behind, k)
 	}
-	return lane.stands
+	return d.stands
 }
 
-// pass lets the messages go on behind one for which the run waited.
-func (line *Line) pass(dir int) {
-	lane := &line.ways[dir]
-	behind := lane.behind
-	lane.stands, lane.behind = false, nil
+// releaseBehind lets the messages go on behind one for which the run waited.
+func (g *GuestConn) releaseBehind(dir int) {
+	d := &g.directions[dir]
+	behind := d.behind
+	d.stands, d.behind = false, nil
 	for _, k := range behind {
-		k.leave()
+		k.begin()
 	}
 }
 
-// inOrder is when a message arrives that would by itself arrive at a time.
-func (k *call) inOrder(at time.Duration) time.Duration {
+// arrivalInOrder is when a message arrives that would arrive at a time if none were before it.
+func (k *call) arrivalInOrder(at time.Duration) time.Duration {
 	if k.batch == nil {
 		return at
 	}
-	lane := &k.batch.line.ways[k.dir]
-	lane.free = max(at, lane.free+1)
-	return lane.free
+	d := &k.batch.conn.directions[k.dir]
+	d.free = max(at, d.free+1)
+	return d.free
 }
 
-// arrive is a batch that has come to the guest.
-func (b *batch) arrive() {
-	line := b.line
-	line.m.Do(func() {
-		switch {
-		case line.gone:
-		case b.dial:
-			line.open = true
-			line.end.Opened()
-		default:
-			line.end.Arrived(b.out)
+// deliver hands the guest a batch that has come to it.
+func (b *batch) deliver() {
+	g := b.conn
+	g.m.Do(func() {
+		if g.closed {
+			return
 		}
+		if b.dial {
+			g.open = true
+			g.end.Opened()
+			return
+		}
+		g.end.Arrived(b.out)
 	})
 }
 
 // breakLater lets the guest see in a while that its connection is over.
-func (line *Line) breakLater(d time.Duration) { line.link().w.s.after(d, line.broke) }
+func (g *GuestConn) breakLater(d time.Duration) { g.link().w.s.after(d, g.breakNow) }
 
-func (line *Line) broke() {
-	if line.gone {
+func (g *GuestConn) breakNow() {
+	if g.closed {
 		return
 	}
-	line.forget()
-	if line.server != nil {
-		line.server.Close()
+	g.forget()
+	if g.server != nil {
+		g.server.Close()
 	}
-	line.m.Do(func() { line.end.Broke(!line.open) })
+	g.m.Do(func() { g.end.Broke(!g.open) })
 }
 
 // Close closes the guest's end. What it has sent is on its way, and the end comes behind it.
-func (line *Line) Close() {
-	line.send(&batch{ends: true, size: packet})
-	line.forget()
+func (g *GuestConn) Close() {
+	g.send(&batch{closes: true, size: packet})
+	g.forget()
 }
 
-func (line *Line) forget() {
-	line.gone = true
-	l := line.link()
-	l.lines = slices.DeleteFunc(l.lines, func(o *Line) bool { return o == line })
+func (g *GuestConn) forget() {
+	g.closed = true
+	l := g.link()
+	l.guestConns = slices.DeleteFunc(l.guestConns, func(o *GuestConn) bool { return o == g })
 }
 
 // serveGuests gets the node ready for guests.
@@ -364,19 +359,20 @@ func (n *node) serveGuests() {
 	n.redis.Restart()
 }
 
-// serve carries out the commands of a batch; false: the answer comes later.
-func (n *node) serve(k *call) bool {
-	b, line := k.batch, k.batch.line
-	switch {
-	case b.dial:
-		line.server = n.redis.Open(line.push)
+// serveBatch carries out the commands of a batch; false: the answer comes later.
+func (n *node) serveBatch(k *call) bool {
+	b, g := k.batch, k.batch.conn
+	if b.dial {
+		g.server = n.redis.Open(g.push)
 		return true
-	case line.busy:
-		line.backlog = append(line.backlog, k)
+	}
+	if g.busy {
+		g.backlog = append(g.backlog, k)
 		return false
-	case b.ends:
-		if line.server != nil {
-			line.server.Close()
+	}
+	if b.closes {
+		if g.server != nil {
+			g.server.Close()
 		}
 		return false
 	}
@@ -384,16 +380,16 @@ func (n *node) serve(k *call) bool {
 		words := b.commands[b.done]
 		b.done++
 		var late time.Duration
-		n.watch.asked = &asked{k.left, words}
-		n.account(k.link, k.conn, func() { b.out, late = line.server.Do(b.out, words) })
-		n.watch.asked = nil
+		n.watch.guest = &guestCommand{k.left, words}
+		n.accountWrites(k.link, k.conn, func() { b.out, late = g.server.Do(b.out, words) })
+		n.watch.guest = nil
 		if late > 0 {
 			n.serveLater(k, late)
 			return false
 		}
 	}
-	if line.server.Closed() {
-		line.breakLater(2 * k.link.draw()) // behind the answer
+	if g.server.Closed() {
+		g.breakLater(2 * k.link.drawDelay()) // behind the answer
 	}
 	n.expireLater()
 	return true
@@ -401,8 +397,8 @@ func (n *node) serve(k *call) bool {
 
 // serveLater goes on with a batch, and what came behind it, in a while.
 func (n *node) serveLater(k *call, late time.Duration) {
-	line, life := k.batch.line, n.life
-	line.busy = true
+	g, life := k.batch.conn, n.life
+	g.busy = true
 	if late == redisForever {
 		return
 	}
@@ -410,9 +406,9 @@ func (n *node) serveLater(k *call, late time.Duration) {
 		if n.life != life || !n.up {
 			return
 		}
-		line.busy = false
-		backlog := line.backlog
-		line.backlog = nil
+		g.busy = false
+		backlog := g.backlog
+		g.backlog = nil
 		for _, next := range append([]*call{k}, backlog...) {
 			if n.arrive(next) {
 				next.answer()
@@ -424,7 +420,7 @@ func (n *node) serveLater(k *call, late time.Duration) {
 // expireLater lets the node look for expired keys when the next is due: Redis does so by
 // itself, and libraries wait to be told.
 func (n *node) expireLater() {
-	if n.looks {
+	if n.expiryScheduled {
 		return
 	}
 	first := int64(math.MaxInt64)
@@ -436,14 +432,14 @@ func (n *node) expireLater() {
 	if first == math.MaxInt64 {
 		return
 	}
-	n.looks = true
+	n.expiryScheduled = true
 	life := n.life
 	wait := max(time.Duration(first+1)*time.Millisecond-time.Duration(n.memory.Now)*time.Microsecond, time.Millisecond)
 	n.w.s.after(wait, func() {
 		if n.life != life {
 			return
 		}
-		n.looks = false
+		n.expiryScheduled = false
 		if n.up && !n.paused {
 			n.seeClock()
 			n.sweep()

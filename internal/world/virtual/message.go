@@ -6,16 +6,16 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
-// awaited reports that the run waits for the message. The message stands then, and goes on
+// awaitedByRun hands the message to the run where that waits for it. The message stands then, and goes on
 // when all that it sets off has taken effect.
-func (k *call) awaited() bool {
+func (k *call) awaitedByRun() bool {
 	l := k.link
 	hook := l.w.hooks.Message
 	answer := k.dir == answers
 	if len(l.awaits) == 0 || k.handshake || hook == nil || answer && k.noScript || k.batch != nil && len(k.batch.commands) == 0 {
 		return false
 	}
-	list := k.words()
+	list := k.commandWords()
 	if answer && k.batch == nil { // of a transaction the answer is that to its last command
 		list = list[len(list)-1:]
 	}
@@ -28,33 +28,33 @@ func (k *call) awaited() bool {
 	if len(found) == 0 {
 		return false
 	}
-	dir, way := k.dir, k.way
+	dir, transit := k.dir, k.transit
 	if k.batch != nil {
-		k.batch.line.ways[dir].stands = true
+		k.batch.conn.directions[dir].stands = true
 	}
 	l.w.Go(func() {
 		for _, words := range found {
 			hook(world.Message{Link: l.name, Answer: answer, Words: words,
 				Disturb: func(d world.Disturbance) (func() error, error) { return k.disturb(dir, d) }})
 		}
-		if k.way == way {
+		if k.transit == transit {
 			k.advance()
 		}
 		if k.batch != nil {
-			k.batch.line.pass(dir)
+			k.batch.conn.releaseBehind(dir)
 		}
 	})
 	return true
 }
 
-// tell tells the run of the commands that the call carries, where it wants to know.
-func (k *call) tell() {
+// reportCommands tells the run of the commands that the call carries, where it wants to know.
+func (k *call) reportCommands() {
 	l := k.link
-	if hook := l.w.hooks.Command; l.tells && hook != nil && !k.told {
-		k.told = true
+	if hook := l.w.hooks.Command; l.tellsCommands && hook != nil && !k.reported {
+		k.reported = true
 		list := [][]string{{"hello"}}
 		if !k.handshake {
-			list = k.words()
+			list = k.commandWords()
 		}
 		for _, words := range list {
 			c := world.Command{Node: l.name.To, Connection: k.conn.number, Left: int64(k.left)}
@@ -67,8 +67,8 @@ func (k *call) tell() {
 	}
 }
 
-// words are those of the commands that the call carries.
-func (k *call) words() [][]string {
+// commandWords are those of the commands that the call carries.
+func (k *call) commandWords() [][]string {
 	switch {
 	case k.batch != nil:
 		return k.batch.commands
@@ -94,7 +94,7 @@ func (k *call) disturb(dir int, d world.Disturbance) (lift func() error, err err
 	if err := d.Check(); err != nil {
 		return nil, err
 	}
-	end := l.lifting(l.ways[dir].BeginOn(&c.flows[dir], d), func() { l.breakOne(c) })
+	end := l.liftFunc(l.directions[dir].BeginOn(&c.flows[dir], d), func() { l.breakOne(c) })
 	return func() error {
 		l.w.touchAll()
 		end()
@@ -104,8 +104,8 @@ func (k *call) disturb(dir int, d world.Disturbance) (lift func() error, err err
 
 // breakOne breaks a connection.
 func (l *clientLink) breakOne(c *connection) {
-	if c.line != nil {
-		c.line.breakLater(l.draw())
+	if c.guest != nil {
+		c.guest.breakLater(l.drawDelay())
 		return
 	}
 	for i, idle := range l.idle {
@@ -116,8 +116,8 @@ func (l *clientLink) breakOne(c *connection) {
 	}
 	for _, k := range l.pending {
 		if k.conn == c {
-			k.lost()
-			l.breakLater(k, l.draw())
+			k.abandon()
+			l.breakLater(k, l.drawDelay())
 		}
 	}
 }

@@ -18,7 +18,7 @@ const (
 	delaySpan  = 200 * time.Microsecond
 )
 
-// clientLink is the way from a client to a node, with the client's connections on it.
+// clientLink is the link from a client to a node, with the client's connections on it.
 type clientLink struct {
 	w    *World
 	name world.Link
@@ -39,14 +39,14 @@ type clientLink struct {
 	// opened is the connection that the link began with.
 	opened   connection
 	lastUsed *connection
-	// lines are the connections of guests, dialled how many there have been.
-	lines   []*Line
-	dialled uint64
-	ways    [2]link.Way[*call]
+	// guestConns are the connections of guests, dialled how many there have been.
+	guestConns []*GuestConn
+	dialled    uint64
+	directions [2]link.Direction[*call]
 	// awaits are the messages here that the run waits for.
 	awaits world.Patterns
-	// tells: each command here is told when its call is over.
-	tells bool
+	// tellsCommands: the run is told of each command here when its call is over.
+	tellsCommands bool
 }
 
 const (
@@ -65,8 +65,8 @@ type connection struct {
 	// written is the node's offset after the connection's last write, for WAIT.
 	written int64
 	watcher model.Connection
-	// line is that of a guest; nil: the connection is the world's own.
-	line *Line
+	// guest is that of a guest; nil: the connection is the world's own.
+	guest *GuestConn
 }
 
 // call is one request to a node and its answer. Its connection carries the next one
@@ -91,26 +91,27 @@ type call struct {
 	waiter   waiter
 	deadline time.Duration
 	arrived  bool
-	// left and answered are when it was sent, and when its answer arrived; told: the run has
+	// left and answered are when it was sent, and when its answer arrived; reported: the run has
 	// been told of it.
 	left, answered time.Duration
-	told           bool
-	// luck has the random bits for the ways that it has not gone yet.
-	luck uint64
-	// dir is the direction in which it is under way, place how far it has got there, way
-	// its epoch: an event of another epoch does not concern it.
-	dir   int
-	place link.Place
-	way   uint32
-	// through says that it has passed all disturbances and only needs its time.
-	through bool
-	epoch   uint32
+	reported       bool
+	// delayBits has the random bits for the delays of the directions in which it has not gone yet.
+	delayBits uint64
+	// dir is the direction in which it is under way, place how far it has got there. transit
+	// counts how often what was to happen to it was called off: an event of an earlier transit
+	// does not concern it.
+	dir     int
+	place   link.Place
+	transit uint32
+	// passed says that it has passed all disturbances and only needs its time.
+	passed bool
+	epoch  uint32
 	// clientDone: the client waits no more.
 	clientDone bool
 }
 
-// draw is the time that a message takes.
-func (l *clientLink) draw() time.Duration {
+// drawDelay is the time that a message takes.
+func (l *clientLink) drawDelay() time.Duration {
 	if l.w.order != nil {
 		return 0
 	}
@@ -132,8 +133,8 @@ func (l *clientLink) connect(other bool) *connection {
 		l.lastUsed = c
 		return c
 	}
-	c := l.own(&connection{})
-	c.fresh, c.flows = true, [2]link.Flow{l.ways[requests].Open(), l.ways[answers].Open()}
+	c := l.addConnection(&connection{})
+	c.fresh, c.flows = true, [2]link.Flow{l.directions[requests].NewFlow(), l.directions[answers].NewFlow()}
 	l.lastUsed = c
 	return c
 }
@@ -146,8 +147,8 @@ func drop[T any](list []T, i int) []T {
 	return slices.Delete(list, i, i+1)
 }
 
-// own makes a connection one of the link's.
-func (l *clientLink) own(c *connection) *connection {
+// addConnection makes a connection one of the link's.
+func (l *clientLink) addConnection(c *connection) *connection {
 	c.call.link, c.call.conn = l, c
 	l.w.connections++
 	c.number = l.w.connections
@@ -161,23 +162,23 @@ func (l *clientLink) giveBack(c *connection, epoch uint32) {
 	}
 }
 
-// send puts a call on its way.
+// send sends a call.
 func (l *clientLink) send(k *call) {
 	k.epoch = l.epoch
 	l.sent++
 	k.number = l.sent
 	l.w.touch(l.name.From, false)
-	k.dir, k.through = requests, false
-	k.arrived, k.luck = false, l.rand.Uint64()
-	k.left, k.told = l.w.s.now, false
+	k.dir, k.passed = requests, false
+	k.arrived, k.delayBits = false, l.rand.Uint64()
+	k.left, k.reported = l.w.s.now, false
 	l.pending = append(l.pending, k)
 	if !l.to.up {
 		// The port is closed: the connection cannot be opened, or breaks.
-		l.breakLater(k, l.draw())
-		k.lost()
+		l.breakLater(k, l.drawDelay())
+		k.abandon()
 		return
 	}
-	if !k.awaited() {
+	if !k.awaitedByRun() {
 		k.run()
 	}
 }
@@ -192,14 +193,14 @@ func (k *call) run() {
 		at = k.step()
 	}
 	if at < link.Never {
-		s.push(event{at: at, call: k, epoch: k.way})
+		s.push(event{at: at, call: k, epoch: k.transit})
 	}
 }
 
 // advance moves a message on.
 func (k *call) advance() {
 	if at := k.step(); at < link.Never {
-		k.link.w.s.push(event{at: at, call: k, epoch: k.way})
+		k.link.w.s.push(event{at: at, call: k, epoch: k.transit})
 	}
 }
 
@@ -207,54 +208,61 @@ func (k *call) advance() {
 // the link itself, then to its end. It returns when it gets on from there by itself.
 func (k *call) step() (at time.Duration) {
 	l := k.link
-	switch {
-	case k.epoch != l.epoch:
-		k.lost()
-		return link.Never
-	case !k.through:
-	case k.dir == answers && k.batch != nil:
-		k.lost()
-		k.batch.arrive()
-		return link.Never
-	case k.dir == answers:
-		if !k.clientDone {
-			k.arrived, k.answered = true, l.w.s.now
-			l.w.s.wake(k.waiter.co, k.waiter.epoch, byReply)
-		}
-		k.lost()
-		return link.Never
-	case !l.to.arrive(k) || !k.turn() || k.queued() || k.awaited():
+	if k.epoch != l.epoch {
+		k.abandon()
 		return link.Never
 	}
-	if !l.ways[k.dir].Clear(&k.place) {
-		if until := k.pass(); until > 0 {
+	if k.passed && k.dir == answers {
+		k.arriveAtClient()
+		return link.Never
+	}
+	if k.passed && (!l.to.arrive(k) || !k.becomeAnswer() || k.queueBehind() || k.awaitedByRun()) {
+		return link.Never
+	}
+	if !l.directions[k.dir].Clear(&k.place) {
+		if until := k.passDisturbances(); until > 0 {
 			return until
 		}
 	}
-	k.through = true
+	k.passed = true
 	if o := l.w.order; o != nil {
-		o.undertake(l, k.number, k.dir, event{call: k, epoch: k.way})
+		o.takeMessage(l, k.number, k.dir, event{call: k, epoch: k.transit})
 		return link.Never
 	}
-	luck := k.luck & math.MaxUint32
-	k.luck >>= 32
-	return k.inOrder(l.w.s.now + l.delay + addition(luck))
+	bits := k.delayBits & math.MaxUint32
+	k.delayBits >>= 32
+	return k.arrivalInOrder(l.w.s.now + l.delay + addition(bits))
 }
 
-// pass takes a message through the disturbances. It returns till when it stands in
+// arriveAtClient hands an answer to who waits for it.
+func (k *call) arriveAtClient() {
+	if k.batch != nil {
+		k.abandon()
+		k.batch.deliver()
+		return
+	}
+	if s := &k.link.w.s; !k.clientDone {
+		k.arrived, k.answered = true, s.now
+		s.wake(k.waiter.co, k.waiter.epoch, byReply)
+	}
+	k.abandon()
+}
+
+// passDisturbances takes a message through the disturbances. It returns till when it stands in
 // one of them; 0: it has passed.
-func (k *call) pass() (until time.Duration) {
+func (k *call) passDisturbances() (until time.Duration) {
 	l := k.link
-	fate, until := l.ways[k.dir].Pass(k, l.w.s.now)
-	switch {
-	case fate == link.Breaks, fate == link.Ends && k.place.Part < k.Size():
-		l.breakLater(k, l.draw())
-		fallthrough
-	case fate == link.Lost:
-		k.lost()
+	fate, until := l.directions[k.dir].Pass(k, l.w.s.now)
+	breaks := fate == link.Breaks || fate == link.Ends && k.place.Part < k.Size()
+	if breaks {
+		l.breakLater(k, l.drawDelay())
+	}
+	if breaks || fate == link.Lost {
+		k.abandon()
 		return link.Never
-	case fate == link.Ends:
-		l.breakLater(k, 2*l.draw()) // behind the message
+	}
+	if fate == link.Ends {
+		l.breakLater(k, 2*l.drawDelay()) // behind the message
 	}
 	return until
 }
@@ -265,25 +273,25 @@ func (k *call) Flow() *link.Flow { return &k.conn.flows[k.dir] }
 // Place implements link.Message.
 func (k *call) Place() *link.Place { return &k.place }
 
-// turn makes the call the answer; false: nobody listens, for the connection is closed.
-func (k *call) turn() bool {
-	if k.clientDone || k.epoch != k.link.epoch || k.batch != nil && k.batch.line.gone {
-		k.lost()
+// becomeAnswer makes the call the answer; false: nobody listens, for the connection is closed.
+func (k *call) becomeAnswer() bool {
+	if k.clientDone || k.epoch != k.link.epoch || k.batch != nil && k.batch.conn.closed {
+		k.abandon()
 		return false
 	}
-	k.dir, k.through = answers, false
+	k.dir, k.passed = answers, false
 	return true
 }
 
 // answer sends the reply back.
 func (k *call) answer() {
-	if k.turn() {
-		k.leave()
+	if k.becomeAnswer() {
+		k.begin()
 	}
 }
 
-// lost says that nothing of the call is under way any more.
-func (k *call) lost() { k.way++ }
+// abandon calls off what was to happen to the message: nothing of the call is under way any more.
+func (k *call) abandon() { k.transit++ }
 
 // giveUp says that the client waits no more.
 func (k *call) giveUp() {
@@ -292,18 +300,18 @@ func (k *call) giveUp() {
 		l.pending = drop(l.pending, i)
 	}
 	k.clientDone = true
-	k.tell()
+	k.reportCommands()
 }
 
 // breakLater tells the waiting client in a while that its connection broke.
 func (l *clientLink) breakLater(k *call, d time.Duration) {
 	if k.batch != nil {
-		k.batch.line.breakLater(d)
+		k.batch.conn.breakLater(d)
 		return
 	}
 	at := k.waiter
 	if o := l.w.order; o != nil && d == 0 {
-		o.undertake(l, k.number, isBreak, event{co: at.co, epoch: at.epoch})
+		o.takeMessage(l, k.number, isBreak, event{co: at.co, epoch: at.epoch})
 		return
 	}
 	l.w.s.after(d, func() { l.w.s.wake(at.co, at.epoch, byBreak) })
@@ -316,20 +324,20 @@ func (l *clientLink) breakAll() {
 	l.epoch++
 	l.idle = l.idle[:0]
 	for _, k := range l.pending {
-		l.breakLater(k, l.ending(k.conn))
+		l.breakLater(k, l.endDelay(k.conn))
 	}
-	for _, line := range l.lines {
-		line.breakLater(l.ending(&line.conn))
+	for _, g := range l.guestConns {
+		g.breakLater(l.endDelay(&g.conn))
 	}
 }
 
-// ending is how long it takes until a client sees the end of a connection.
-func (l *clientLink) ending(c *connection) time.Duration {
-	late := l.ways[answers].Ending(&c.flows[answers])
+// endDelay is how long it takes until a client sees the end of a connection.
+func (l *clientLink) endDelay(c *connection) time.Duration {
+	late := l.directions[answers].EndDelay(&c.flows[answers])
 	if late == link.Never {
 		late = 0
 	}
-	return late + l.draw()
+	return late + l.drawDelay()
 }
 
 // Size is about how many bytes a message has.

@@ -25,11 +25,11 @@ type node struct {
 	queue []*call
 	// deferred are changes of its primary that came meanwhile.
 	deferred []func()
-	// redis serves guests; nil: there are none. life counts its processes, and looks says that
+	// redis serves guests; nil: there are none. life counts its processes, and expiryScheduled says that
 	// it will look for expired keys.
-	redis *redisNode
-	life  int
-	looks bool
+	redis           *redisNode
+	life            int
+	expiryScheduled bool
 	// known are the scripts whose source it has seen since its start.
 	known []*command.Script
 
@@ -44,7 +44,7 @@ type node struct {
 
 // wall is the node's clock at a run time, in microseconds since 1970.
 func (n *node) wall(at time.Duration) int64 {
-	return int64((n.w.wallZero + at + n.clock.off(at)) / time.Microsecond)
+	return int64((n.w.wallZero + at + n.clock.offsetAt(at)) / time.Microsecond)
 }
 
 // seeClock lets memory see the clock. Redis looks for expired keys all the time, not
@@ -52,7 +52,7 @@ func (n *node) wall(at time.Duration) int64 {
 // gone.
 func (n *node) seeClock() {
 	now := n.w.s.now
-	if at, back := n.clock.turn(now); back && at > n.swept {
+	if at, back := n.clock.turnedBack(now); back && at > n.swept {
 		n.memory.Now = n.wall(at - 1)
 		n.memory.Sweep()
 		n.swept = at
@@ -75,7 +75,7 @@ func (n *node) bend(f *world.ClockFault) {
 	n.seeClock()
 	runs := n.up && !n.paused
 	if runs {
-		n.disk.tick(n, n.memory.Now)
+		n.disk.catchUp(n, n.memory.Now)
 		n.sweep()
 	}
 	if f == nil {
@@ -84,7 +84,7 @@ func (n *node) bend(f *world.ClockFault) {
 		n.clock.set(n.w.s.now, *f)
 	}
 	if runs {
-		n.disk.skipped(n, n.wall(n.w.s.now), n.disk.last)
+		n.disk.saveAfterJump(n, n.wall(n.w.s.now), n.disk.last)
 	}
 }
 
@@ -100,10 +100,10 @@ func (n *node) arrive(k *call) bool {
 // carryOut carries a call out; false: the answer comes later.
 func (n *node) carryOut(k *call) bool {
 	n.seeClock()
-	n.disk.tick(n, n.memory.Now)
+	n.disk.catchUp(n, n.memory.Now)
 	switch {
 	case k.batch != nil:
-		return n.serve(k)
+		return n.serveBatch(k)
 	case k.handshake:
 		k.reply = command.OKReply()
 	case k.cmd.Op == command.WAIT && n.memory.Follows:
@@ -113,18 +113,18 @@ func (n *node) carryOut(k *call) bool {
 		return false
 	default:
 		n.memory.Refuse = n.refusal()
-		k.noScript = !n.obey(&k.cmd, k.link, k.conn, k.source, &k.reply)
+		k.noScript = !n.execute(&k.cmd, k.link, k.conn, k.source, &k.reply)
 	}
 	return true
 }
 
-// obey carries a command out that came on a link's connection; false: the script is
+// execute carries a command out that came on a link's connection; false: the script is
 // not known, and its source did not come with it.
-func (n *node) obey(c *command.Command, from *clientLink, conn *connection, source bool, reply *command.Reply) bool {
-	if c.Op == command.EVAL && !n.knows(c.Script, source) {
+func (n *node) execute(c *command.Command, from *clientLink, conn *connection, source bool, reply *command.Reply) bool {
+	if c.Op == command.EVAL && !n.knowsScript(c.Script, source) {
 		return false
 	}
-	n.account(from, conn, func() {
+	n.accountWrites(from, conn, func() {
 		switch c.Op {
 		case command.WATCH, command.UNWATCH, command.EXEC:
 			*reply = n.memory.Transact(c, &conn.watcher)
@@ -135,8 +135,8 @@ func (n *node) obey(c *command.Command, from *clientLink, conn *connection, sour
 	return true
 }
 
-// account carries something out for a connection, and keeps account of what it writes.
-func (n *node) account(from *clientLink, conn *connection, do func()) {
+// accountWrites carries something out for a connection, and keeps account of what it writes.
+func (n *node) accountWrites(from *clientLink, conn *connection, do func()) {
 	before, expired := n.memory.Writes, n.memory.Expiries
 	n.watch.from = from
 	do()
@@ -149,8 +149,8 @@ func (n *node) account(from *clientLink, conn *connection, do func()) {
 	}
 }
 
-// knows reports whether the node can run a script.
-func (n *node) knows(script *command.Script, source bool) bool {
+// knowsScript reports whether the node can run a script.
+func (n *node) knowsScript(script *command.Script, source bool) bool {
 	for _, s := range n.known {
 		if s == script {
 			return true
@@ -167,7 +167,7 @@ func (n *node) pause() {
 		return
 	}
 	if n.up {
-		n.disk.tick(n, n.wall(n.w.s.now))
+		n.disk.catchUp(n, n.wall(n.w.s.now))
 	}
 	n.paused = true
 }
@@ -186,7 +186,7 @@ func (n *node) resume() {
 		}
 	}
 	if n.up {
-		n.disk.skipped(n, n.wall(n.w.s.now), last)
+		n.disk.saveAfterJump(n, n.wall(n.w.s.now), last)
 	}
 	deferred := n.deferred
 	n.deferred = nil
@@ -194,18 +194,18 @@ func (n *node) resume() {
 		f()
 	}
 	for _, f := range n.followers {
-		f.pump()
+		f.sendChanges()
 	}
 }
 
 // kill ends the process. All its connections break.
 func (n *node) kill() {
 	if n.up && !n.paused {
-		n.disk.tick(n, n.wall(n.w.s.now))
+		n.disk.catchUp(n, n.wall(n.w.s.now))
 	}
 	n.up, n.paused = false, false
 	for _, k := range n.queue {
-		k.lost()
+		k.abandon()
 	}
 	n.queue, n.deferred = nil, nil
 	n.dropBlocked()
@@ -216,7 +216,7 @@ func (n *node) kill() {
 	}
 	n.known = nil
 	n.life++
-	if n.ruled() {
+	if n.underSentinels() {
 		n.leaveRoles()
 		return
 	}
@@ -227,7 +227,7 @@ func (n *node) kill() {
 func (n *node) dropBlocked() {
 	for _, b := range n.blocked {
 		b.done = true // the call may be another's by the time its WAIT is over
-		b.call.lost()
+		b.call.abandon()
 	}
 	n.blocked = nil
 }
@@ -248,12 +248,12 @@ func (n *node) restart(keep world.Keep) {
 	}
 	n.backlog = nil
 	n.disk.started(n, n.memory.Now)
-	if n.ruled() {
+	if n.underSentinels() {
 		n.resumeRole()
 	}
 	n.resumeFollowers()
 	n.sweep()
-	n.watch.begin(&n.memory)
+	n.watch.recordFound(&n.memory)
 }
 
 func (n *node) runs() bool { return n.up }
@@ -261,7 +261,7 @@ func (n *node) runs() bool { return n.up }
 // listens implements endpoint.
 func (n *node) listens() bool { return n.up }
 
-// whenRuns implements endpoint.
-func (n *node) whenRuns(f func()) {
-	whenRuns(n.up, n.paused, &n.deferred, f)
+// runOrDefer implements endpoint.
+func (n *node) runOrDefer(f func()) {
+	runOrDefer(n.up, n.paused, &n.deferred, f)
 }

@@ -70,20 +70,20 @@ type pending struct {
 	client, node uint64
 	// broken says that the message is the end of a connection.
 	broken bool
-	// pipe is that of a replica, over which it goes in the direction dir; nil: it goes between a
+	// conn is that of a replica, over which it goes in the direction dir; nil: it goes between a
 	// client and a node.
-	pipe *pipe
+	conn *peerConn
 	dir  int
 }
 
-// gone reports that the message will never arrive.
-func (p *pending) gone() bool {
-	return p.pipe != nil && p.pipe.over || !p.live()
+// neverArrives reports that the message will never arrive.
+func (p *pending) neverArrives() bool {
+	return p.conn != nil && p.conn.silent || !p.live()
 }
 
-// ordersWires: an Order decides about messages between servers, too. Sentinels and the servers that they watch send
+// ordersPeerLinks: an Order decides about messages between servers, too. Sentinels and the servers that they watch send
 // some for ever; these take their time, as they do without an Order.
-func (w *World) ordersWires() bool { return w.order != nil && w.spec.Sentinel == nil }
+func (w *World) ordersPeerLinks() bool { return w.order != nil && w.spec.Sentinel == nil }
 
 // tick is the most that the arrival of a message takes.
 const tick = time.Microsecond
@@ -95,10 +95,10 @@ const (
 	isBreak
 )
 
-// undertake takes a message over that sets out on a link.
-func (o *ordered) undertake(l *clientLink, number uint32, what int, e event) {
+// takeMessage takes a message over that sets out on a link.
+func (o *ordered) takeMessage(l *clientLink, number uint32, what int, e event) {
 	o.passing = false
-	p := pending{event: e, step: name(l.index, number, what), broken: what == isBreak}
+	p := pending{event: e, step: stepOf(l.index, number, what), broken: what == isBreak}
 	if what == isRequest {
 		p.node = o.nodeBit(l.to)
 	} else {
@@ -107,17 +107,17 @@ func (o *ordered) undertake(l *clientLink, number uint32, what int, e event) {
 	o.waiting = append(o.waiting, p)
 }
 
-// carry takes over a message between a primary and a replica.
-func (o *ordered) carry(p *pipe, dir int, deliver func()) {
-	x := p.on
-	x.carried[dir]++
+// takePeerMessage takes over a message between a primary and a replica.
+func (o *ordered) takePeerMessage(p *peerConn, dir int, deliver func()) {
+	x := p.link
+	x.sent[dir]++
 	to, _ := x.ends[dir].(*node)
-	o.waiting = append(o.waiting, pending{event: event{f: deliver}, pipe: p, dir: dir, node: o.nodeBit(to),
-		step: name(o.w.linksUsed+x.index, x.carried[dir], dir)})
+	o.waiting = append(o.waiting, pending{event: event{f: deliver}, conn: p, dir: dir, node: o.nodeBit(to),
+		step: stepOf(o.w.linksUsed+x.index, x.sent[dir], dir)})
 }
 
-// name makes a step of a message's link, its place there, and what it is.
-func name(link int, number uint32, what int) Step {
+// stepOf makes a step of a message's link, its place there, and what it is.
+func stepOf(link int, number uint32, what int) Step {
 	return Step(link+1)<<40 | Step(number)<<2 | Step(what)
 }
 
@@ -129,18 +129,18 @@ func (o *ordered) nodeBit(n *node) uint64 {
 // goes over a replication link arrives in the order in which it was sent.
 func (o *ordered) isNext(i int) bool {
 	p := &o.waiting[i]
-	return p.pipe == nil || !slices.ContainsFunc(o.waiting[:i], func(q pending) bool {
-		return q.pipe != nil && q.pipe.on == p.pipe.on && q.dir == p.dir
+	return p.conn == nil || !slices.ContainsFunc(o.waiting[:i], func(q pending) bool {
+		return q.conn != nil && q.conn.link == p.conn.link && q.dir == p.dir
 	})
 }
 
 func (o *ordered) bit(client string) uint64 { return 1 << slices.Index(o.w.spec.Clients, client) }
 
-// pick lets the next step happen; false: it is time that passes, up to the next
+// doNextStep lets the next step happen; false: it is time that passes, up to the next
 // timer.
-func (o *ordered) pick() bool {
+func (o *ordered) doNextStep() bool {
 	s := &o.w.s
-	o.waiting = slices.DeleteFunc(o.waiting, func(p pending) bool { return p.gone() })
+	o.waiting = slices.DeleteFunc(o.waiting, func(p pending) bool { return p.neverArrives() })
 	o.steps, o.choices = o.steps[:0], o.choices[:0]
 	for i := range o.waiting {
 		if o.isNext(i) {
@@ -148,7 +148,7 @@ func (o *ordered) pick() bool {
 		}
 	}
 	next, due := s.due()
-	if !due && len(o.waiting) == 0 || o.passing && o.passes(next, due) {
+	if !due && len(o.waiting) == 0 || o.passing && o.letTimePass(next, due) {
 		return false
 	}
 	o.steps = append(o.steps, TimePasses)
@@ -177,7 +177,7 @@ func (o *ordered) pick() bool {
 	o.touched = Touched{All: true}
 	if o.w.spec.Sentinel != nil {
 		o.until = s.now + o.w.spec.Lock.TTL
-		return !o.passes(next, due)
+		return !o.letTimePass(next, due)
 	}
 	if ttl := o.w.spec.Lock.TTL; len(o.waiting) > 0 && (!due || next > s.now+ttl) {
 		s.now += ttl
@@ -186,20 +186,20 @@ func (o *ordered) pick() bool {
 	return false
 }
 
-// passes lets time pass up to the next timer where that belongs to the step, and with it those that sentinels and servers
+// letTimePass lets time pass up to the next timer where that belongs to the step, and with it those that sentinels and servers
 // have for ever; false: the step is over.
-func (o *ordered) passes(next time.Duration, due bool) bool {
+func (o *ordered) letTimePass(next time.Duration, due bool) bool {
 	s := &o.w.s
 	if len(o.waiting) > 0 && (!due || next > o.until) {
 		s.now, o.passing = o.until, false
 		return false
 	}
-	o.passing = !s.awaited(next)
+	o.passing = !s.isAwaited(next)
 	return true
 }
 
-// awaited reports that somebody goes on with the event that is next.
-func (s *scheduler) awaited(next time.Duration) bool {
+// isAwaited reports that somebody goes on with the event that is next.
+func (s *scheduler) isAwaited(next time.Duration) bool {
 	return s.timeouts.n > 0 && s.timeouts.first().at == next || s.events.n() > 0 && s.events.first().at == next && s.events.first().co != nil
 }
 

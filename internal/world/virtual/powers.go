@@ -39,8 +39,8 @@ func (w *World) machine(name string) machine {
 	if n := w.node(name); n != nil {
 		return n
 	}
-	if i := slices.IndexFunc(w.guards, func(g *guard) bool { return g.name == name }); i >= 0 {
-		return w.guards[i]
+	if i := slices.IndexFunc(w.sentinels, func(g *sentinelProcess) bool { return g.name == name }); i >= 0 {
+		return w.sentinels[i]
 	}
 	return nil
 }

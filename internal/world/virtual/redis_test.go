@@ -280,8 +280,7 @@ func TestRestartIsRedis(t *testing.T) {
 				real.Set(rt, clock)
 				for step := range 25 {
 					n.memory.Now = clock * second
-					switch {
-					case step == 12 && rapid.IntRange(0, 3).Draw(rt, "restart") == 0:
+					if step == 12 && rapid.IntRange(0, 3).Draw(rt, "restart") == 0 {
 						if test.p == world.AOFEverysec { // a write may have to wait while an fsync is under way
 							real.settle(rt, func() bool {
 								return real.persisted("aof_pending_bio_fsync") == "0" && real.persisted("aof_buffer_length") == "0"
@@ -292,7 +291,8 @@ func TestRestartIsRedis(t *testing.T) {
 						n.kill()
 						n.memory.Items, n.up = n.disk.load(n, world.KeepData), true
 						continue
-					case rapid.IntRange(0, 4).Draw(rt, "jump") == 0:
+					}
+					if rapid.IntRange(0, 4).Draw(rt, "jump") == 0 {
 						clock += int64(rapid.IntRange(0, 3).Draw(rt, "by"))
 						real.Set(rt, clock)
 						continue

@@ -15,9 +15,9 @@ import (
 
 // change is a write as it goes to the followers: the key as it is afterwards.
 type change struct {
-	offset int64
-	item   model.Item
-	gone   bool
+	offset  int64
+	item    model.Item
+	deleted bool
 	// hello is a message of a sentinel, which is passed on as writes are; nil: it is a write.
 	hello *sentinel.Hello
 }
@@ -31,11 +31,11 @@ type follower struct {
 	// sent and applied are offsets of the primary; acked is what the primary
 	// knows to have been applied.
 	sent, applied, acked int64
-	// connected: changes flow, over the pipe. The stream of changes is the answers'
+	// connected: changes flow, over conn. The stream of changes is the answers'
 	// direction: the follower asked for it.
 	connected bool
-	wire      *wire
-	pipe      *pipe
+	link      *peerLink
+	conn      *peerConn
 	// Where sentinels rule: up says that the replica is in step, online that the primary has heard
 	// so, heard when it heard of it last, in seconds.
 	up, online bool
@@ -48,9 +48,9 @@ const retryAfter = time.Second
 
 func (w *World) follow(primary, replica *node) {
 	f := &follower{w: w, replica: replica, primary: primary, connected: true,
-		wire: w.newWire(replica.name, primary.name, [2]endpoint{primary, replica})}
-	f.pipe = f.wire.connected(nil)
-	f.pipe.ended = f.disconnect
+		link: w.newPeerLink(replica.name, primary.name, [2]endpoint{primary, replica})}
+	f.conn = f.link.openConn(nil)
+	f.conn.onEnd = f.disconnect
 	w.followers = append(w.followers, f)
 	primary.followers = append(primary.followers, f)
 	primary.memory.Changed = primary.remember
@@ -58,28 +58,28 @@ func (w *World) follow(primary, replica *node) {
 
 // remember keeps a change for the followers and sends it to them.
 func (n *node) remember(key string) {
-	c := change{offset: n.memory.Writes, item: model.Item{Key: key}, gone: true}
+	c := change{offset: n.memory.Writes, item: model.Item{Key: key}, deleted: true}
 	if i := slices.IndexFunc(n.memory.Items, func(it model.Item) bool { return it.Key == key }); i >= 0 {
-		c.item, c.gone = n.memory.Items[i], false
+		c.item, c.deleted = n.memory.Items[i], false
 	}
-	n.keep(c)
+	n.appendBacklog(c)
 }
 
-func (n *node) keep(c change) {
+func (n *node) appendBacklog(c change) {
 	n.backlog = append(n.backlog, c)
 	for _, f := range n.followers {
-		f.pump()
+		f.sendChanges()
 	}
 }
 
-// pump sends what has not been sent yet.
-func (f *follower) pump() {
+// sendChanges sends what has not been sent yet.
+func (f *follower) sendChanges() {
 	if !f.primary.up || f.primary.paused {
 		return
 	}
 	for ; f.connected && f.sent < f.primary.memory.Writes; f.sent++ {
 		c := f.primary.backlog[f.sent]
-		f.pipe.transmit(answers, func() { f.apply(c) })
+		f.conn.transmit(answers, func() { f.apply(c) })
 	}
 }
 
@@ -90,45 +90,57 @@ func (f *follower) apply(c change) {
 		r.deferred = append(r.deferred, func() { f.apply(c) })
 		return
 	}
-	if !r.up || c.offset != f.applied+1 || r.ruled() && r.role.follows != f {
+	if !r.up || c.offset != f.applied+1 || r.underSentinels() && r.role.follows != f {
 		return
 	}
 	f.applied = c.offset
 	if c.hello != nil {
 		r.memory.Writes++
-		r.keep(c)
+		r.appendBacklog(c)
 		r.spread(*c.hello)
 		return
 	}
 	r.seeClock()
-	m := &r.memory
-	i := slices.IndexFunc(m.Items, func(it model.Item) bool { return it.Key == c.item.Key })
-	switch {
-	case c.gone && i >= 0:
-		r.watch.Deleted(&m.Items[i])
-		m.Remove(i)
-	case c.gone && r.ruled():
-		m.Tell(c.item.Key)
-	case c.gone:
-	case i < 0:
-		m.Items = append(m.Items, c.item)
-		i = len(m.Items) - 1
-		fallthrough
-	default:
-		fresh := m.Items[i].Value != c.item.Value || m.Items[i].Expires == c.item.Expires
-		m.Items[i] = c.item
-		ttl := time.Duration(0)
-		if c.item.Expires > 0 {
-			ttl = time.Duration(c.item.Expires-m.Milliseconds()) * time.Millisecond
-		}
-		if fresh {
-			r.watch.Set(&m.Items[i], ttl)
-		} else {
-			r.watch.Extended(&m.Items[i], ttl)
-		}
-		m.Tell(c.item.Key)
+	if c.deleted {
+		r.applyDeletion(c.item.Key)
+	} else {
+		r.applyItem(c.item)
 	}
-	r.disk.wrote(r, m.Now)
+	r.disk.wrote(r, r.memory.Now)
+}
+
+// applyDeletion deletes a key that the primary has deleted.
+func (n *node) applyDeletion(key string) {
+	m := &n.memory
+	i := slices.IndexFunc(m.Items, func(it model.Item) bool { return it.Key == key })
+	if i >= 0 {
+		n.watch.Deleted(&m.Items[i])
+		m.Remove(i)
+	} else if n.underSentinels() {
+		m.Tell(key)
+	}
+}
+
+// applyItem makes a key what it is at the primary.
+func (n *node) applyItem(item model.Item) {
+	m := &n.memory
+	i := slices.IndexFunc(m.Items, func(it model.Item) bool { return it.Key == item.Key })
+	if i < 0 {
+		m.Items = append(m.Items, item)
+		i = len(m.Items) - 1
+	}
+	fresh := m.Items[i].Value != item.Value || m.Items[i].Expires == item.Expires
+	m.Items[i] = item
+	ttl := time.Duration(0)
+	if item.Expires > 0 {
+		ttl = time.Duration(item.Expires-m.Milliseconds()) * time.Millisecond
+	}
+	if fresh {
+		n.watch.Set(&m.Items[i], ttl)
+	} else {
+		n.watch.Extended(&m.Items[i], ttl)
+	}
+	m.Tell(item.Key)
 }
 
 // disconnect breaks the replica's connection; it tries again after a while and
@@ -138,32 +150,32 @@ func (f *follower) disconnect() {
 		return
 	}
 	f.connected = false
-	f.pipe.end()
-	f.w.s.after(retryAfter+f.pipe.ending(), f.reconnect) // the replica learns late that it is cut off
+	f.conn.closeAtServer()
+	f.w.s.after(retryAfter+f.conn.endDelay(), f.reconnect) // the replica learns late that it is cut off
 }
 
 func (f *follower) reconnect() {
 	if f.connected || !slices.Contains(f.primary.followers, f) {
 		return
 	}
-	if x := f.wire; !x.ways[requests].Opens(parcelSize) || !x.ways[answers].Opens(parcelSize) ||
+	if x := f.link; !x.directions[requests].CanOpen(peerMessageSize) || !x.directions[answers].CanOpen(peerMessageSize) ||
 		!f.primary.up || !f.replica.up || f.primary.paused || f.replica.paused {
 		f.w.s.after(retryAfter, f.reconnect)
 		return
 	}
 	f.connected = true
-	f.pipe.forget()
-	f.pipe = f.wire.connected(nil)
-	f.pipe.ended = f.disconnect
+	f.conn.forget()
+	f.conn = f.link.openConn(nil)
+	f.conn.onEnd = f.disconnect
 	if f.applied > f.primary.memory.Writes || int64(len(f.primary.backlog)) < f.primary.memory.Writes {
 		// The primary's past is another one: the replica starts from a copy.
 		f.applied = f.primary.memory.Writes
 		f.replica.memory.Items = slices.Clone(f.primary.memory.Items)
 		f.replica.seeClock()
-		f.replica.watch.begin(&f.replica.memory)
+		f.replica.watch.recordFound(&f.replica.memory)
 	}
 	f.sent = f.applied
-	f.pump()
+	f.sendChanges()
 }
 
 // breakFollowers ends the replication from and to a dead node. A replica that
@@ -174,7 +186,7 @@ func (n *node) breakFollowers() {
 	}
 	for _, f := range n.w.followers {
 		if f.replica == n {
-			f.leave()
+			f.detach()
 		}
 	}
 }
@@ -186,9 +198,9 @@ func (n *node) resumeFollowers() {
 	}
 }
 
-func (f *follower) leave() {
+func (f *follower) detach() {
 	f.connected = false
-	f.pipe.forget()
+	f.conn.forget()
 	f.primary.followers = slices.DeleteFunc(f.primary.followers, func(o *follower) bool { return o == f })
 }
 
@@ -210,24 +222,24 @@ func (n *node) wait(k *call) {
 	}
 	n.blocked = append(n.blocked, b)
 	for _, f := range n.followers {
-		n.ask(f)
+		n.askProgress(f)
 	}
 	if k.cmd.TTL > 0 {
 		n.w.s.after(k.cmd.TTL, func() { n.unblock(b) })
 	}
 }
 
-// ask asks a follower how far it is; the answer comes behind all changes.
-func (n *node) ask(f *follower) {
+// askProgress asks a follower how far it is; the answer comes behind all changes.
+func (n *node) askProgress(f *follower) {
 	if !f.connected {
 		return
 	}
-	f.pipe.transmit(answers, func() {
+	f.conn.transmit(answers, func() {
 		if !f.replica.up || f.replica.paused {
 			return
 		}
 		at := f.applied
-		f.pipe.transmit(requests, func() {
+		f.conn.transmit(requests, func() {
 			f.acked = max(f.acked, at)
 			n.unblockAll()
 		})
@@ -284,7 +296,7 @@ func (w *World) Promote(name string) error {
 	}
 	for _, f := range w.followers {
 		if f.replica == n {
-			f.leave()
+			f.detach()
 		}
 	}
 	for _, l := range w.links {
@@ -305,12 +317,12 @@ func (w *World) followNew(primary *node) {
 		if old.replica == primary || !old.replica.up || old.primary == primary {
 			continue
 		}
-		old.leave()
+		old.detach()
 		primary.backlog = make([]change, primary.memory.Writes) // its own past is nobody's to replay
 		w.follow(primary, old.replica)
 		f := w.followers[len(w.followers)-1]
 		f.connected, f.applied = false, math.MaxInt64
-		f.pipe.forget()
-		w.s.after(f.wire.delay, f.reconnect)
+		f.conn.forget()
+		w.s.after(f.link.delay, f.reconnect)
 	}
 }

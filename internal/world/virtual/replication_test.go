@@ -133,7 +133,7 @@ func TestALimitedReplicationIsLate(t *testing.T) {
 // some bytes carries what they hold, and the next connection carries on.
 func TestAReplicaCatchesUpWithinItsLimit(t *testing.T) {
 	w := replicated(t)
-	onReplica(t, w, world.Disturbance{Kind: world.LimitData, Bytes: 2*parcelSize + parcelSize/2}, "B")
+	onReplica(t, w, world.Disturbance{Kind: world.LimitData, Bytes: 2*peerMessageSize + peerMessageSize/2}, "B")
 	inClient(w, "c1", func(e *env) {
 		for _, value := range []string{"first", "second", "third"} {
 			do(e, command.Set("lock", value, time.Minute))

@@ -15,18 +15,18 @@ type role struct {
 	// primary is whom it follows, as its file says; nil: it is a primary.
 	primary *node
 	runID   string
-	// id is that of its data's history. Up to the offset secondEnd that is the history second
+	// id is that of its data's history. Up to the offset secondEnd that is the history secondID
 	// (replid, replid2, second_replid_offset).
-	id, second uint64
-	secondEnd  int64
+	id, secondID uint64
+	secondEnd    int64
 	// follows is its connection to the primary, up or not yet; nil: it has none.
 	follows *follower
 	// downSince is since when it is not connected, by its clock in seconds; 0: it never was.
 	downSince int64
-	// good is how many replicas keep up (repl_good_slaves_count).
-	good int
+	// goodReplicas is how many replicas keep up (repl_good_slaves_count).
+	goodReplicas int
 	// subscribers are the connections that get hello messages.
-	subscribers []*pipe
+	subscribers []*peerConn
 }
 
 const (
@@ -43,39 +43,39 @@ const (
 	fullSyncTakes   = 15 * time.Millisecond
 )
 
-// rule gives the servers the roles in which sentinels find them: the first is the primary, and the others follow it.
-func (w *World) rule() {
+// assignRoles gives the servers the roles in which sentinels find them: the first is the primary, and the others follow it.
+func (w *World) assignRoles() {
 	for _, to := range w.nodes {
 		for _, from := range w.nodes {
 			if from != to {
-				w.newWire(from.name, to.name, [2]endpoint{requests: to, answers: from})
+				w.newPeerLink(from.name, to.name, [2]endpoint{requests: to, answers: from})
 			}
 		}
 	}
 	first := w.nodes[0]
-	id := w.luck.Uint64()
+	id := w.serverRand.Uint64()
 	for _, n := range w.nodes {
 		n.role = role{runID: w.newRunID(), id: id}
 		n.memory.Changed = n.remember
-		n.cronLater(time.Duration(w.luck.Uint64() % uint64(replicationCron)))
+		n.cronLater(time.Duration(w.serverRand.Uint64() % uint64(replicationCron)))
 		if n == first {
 			continue
 		}
 		n.role.primary, n.memory.Follows, n.known = first, true, n.known[:0]
-		f := &follower{w: w, replica: n, primary: first, wire: w.wire(n.name, first.name), connected: true}
-		f.pipe = f.wire.connected(func() { n.lostPrimary(f) })
-		f.pipe.ended = f.drop
+		f := &follower{w: w, replica: n, primary: first, link: w.peerLink(n.name, first.name), connected: true}
+		f.conn = f.link.openConn(func() { n.lostPrimary(f) })
+		f.conn.onEnd = f.drop
 		f.up, f.online, f.heard = true, true, first.unixtime()
 		n.role.follows = f
 		first.followers = append(first.followers, f)
-		first.role.good++
+		first.role.goodReplicas++
 	}
 }
 
-func (w *World) newRunID() string { return fmt.Sprintf("%016x", w.luck.Uint64()) }
+func (w *World) newRunID() string { return fmt.Sprintf("%016x", w.serverRand.Uint64()) }
 
-// ruled: sentinels rule the server.
-func (n *node) ruled() bool { return n.role.runID != "" }
+// underSentinels: sentinels rule the server.
+func (n *node) underSentinels() bool { return n.role.runID != "" }
 
 // unixtime is the server's clock in seconds.
 func (n *node) unixtime() int64 { return n.wall(n.w.s.now) / second }
@@ -85,19 +85,17 @@ func (n *node) cronLater(d time.Duration) {
 	life := n.life
 	n.w.s.after(d, func() {
 		if n.life == life {
-			n.whenRuns(n.cron)
+			n.runOrDefer(n.cron)
 		}
 	})
 }
 
 func (n *node) cron() {
 	r := &n.role
-	switch f := r.follows; {
-	case r.primary == nil:
-	case f == nil:
+	if r.primary != nil && r.follows == nil {
 		n.connect()
-	case f.up:
-		f.acknowledge()
+	} else if r.primary != nil && r.follows.up {
+		r.follows.acknowledge()
 	}
 	n.refreshGood()
 	n.cronLater(replicationCron)
@@ -105,92 +103,100 @@ func (n *node) cron() {
 
 // refreshGood is refreshGoodSlavesCount.
 func (n *node) refreshGood() {
-	n.role.good = 0
+	n.role.goodReplicas = 0
 	for _, f := range n.followers {
 		if f.online && n.unixtime()-f.heard <= int64(n.w.spec.Sentinel.MaxLag/time.Second) {
-			n.role.good++
+			n.role.goodReplicas++
 		}
 	}
 }
 
 // refusal is the error with which the server answers writes; empty: it carries them out.
 func (n *node) refusal() string {
-	switch s := n.w.spec.Sentinel; {
-	case !n.ruled():
+	if !n.underSentinels() {
 		return ""
-	case n.role.primary != nil:
+	}
+	if n.role.primary != nil {
 		return readOnly
-	case s.MaxLag > 0 && n.role.good < s.MinReplicas:
+	}
+	if s := n.w.spec.Sentinel; s.MaxLag > 0 && n.role.goodReplicas < s.MinReplicas {
 		return noReplicas
 	}
 	return ""
 }
 
 // replicaOf is what a sentinel has the server do, over the connection by: REPLICAOF, CONFIG REWRITE and CLIENT KILL.
-func (n *node) replicaOf(primary *node, by *pipe) {
-	r := &n.role
-	switch primary {
-	case r.primary: // nothing is done
-	case nil:
-		n.hangUp()
-		r.primary, n.memory.Follows = nil, false
-		r.second, r.secondEnd, r.id, r.downSince = r.id, n.memory.Writes, n.w.luck.Uint64(), 0
-		n.dropFollowers()
-		n.tellRole(history.NodePromoted)
-	default:
-		demoted := r.primary == nil
-		if n.hangUp() {
-			r.downSince = n.unixtime()
-		}
-		n.dropBlocked()
-		r.primary, n.memory.Follows = primary, true
-		n.connect()
-		if demoted {
-			n.tellRole(history.NodeDemoted)
-		}
+func (n *node) replicaOf(primary *node, by *peerConn) {
+	if primary == nil && n.role.primary != nil {
+		n.becomePrimary()
+	} else if primary != n.role.primary {
+		n.becomeReplica(primary)
 	}
 	n.killClients(by)
 }
 
-func (n *node) tellRole(f history.F) {
+func (n *node) becomePrimary() {
+	r := &n.role
+	n.disconnectPrimary()
+	r.primary, n.memory.Follows = nil, false
+	r.secondID, r.secondEnd, r.id, r.downSince = r.id, n.memory.Writes, n.w.serverRand.Uint64(), 0
+	n.dropFollowers()
+	n.recordRole(history.NodePromoted)
+}
+
+func (n *node) becomeReplica(primary *node) {
+	r := &n.role
+	demoted := r.primary == nil
+	if n.disconnectPrimary() {
+		r.downSince = n.unixtime()
+	}
+	n.dropBlocked()
+	r.primary, n.memory.Follows = primary, true
+	n.connect()
+	if demoted {
+		n.recordRole(history.NodeDemoted)
+	}
+}
+
+func (n *node) recordRole(f history.F) {
 	n.w.record(history.Event{Process: n.name, Type: history.Info, F: f})
 }
 
 // killClients closes all connections of clients and sentinels but one.
-func (n *node) killClients(but *pipe) {
+func (n *node) killClients(but *peerConn) {
 	n.dropBlocked()
 	for _, l := range n.w.links {
 		if l.to == n {
 			l.breakAll()
 		}
 	}
-	for _, x := range n.w.wires {
+	for _, x := range n.w.peerLinks {
 		if x.ends[requests] != n || n.w.node(x.name.From) != nil {
 			continue
 		}
-		for _, p := range slices.Clone(x.pipes) {
+		for _, p := range slices.Clone(x.conns) {
 			if p != but {
-				p.end()
+				p.closeAtServer()
 			}
 		}
 	}
 }
 
-// hangUp ends the connection to the primary. It reports whether that was up.
-func (n *node) hangUp() (was bool) {
+// disconnectPrimary ends the connection to the primary. It reports whether that was up.
+func (n *node) disconnectPrimary() (was bool) {
 	f := n.role.follows
 	n.role.follows = nil
 	if f == nil {
 		return false
 	}
-	f.pipe.close()
+	f.conn.closeAtOpener()
 	return f.up
 }
 
 // dropFollowers closes the connections of those that follow the server.
 func (n *node) dropFollowers() {
 	for _, f := range slices.Clone(n.followers) {
-		f.pipe.end()
+		f.conn.closeAtServer()
 	}
 }
 
@@ -205,12 +211,12 @@ func (f *follower) drop() {
 // connect is connectWithMaster: it asks the primary for what comes behind the server's own data.
 func (n *node) connect() {
 	r := &n.role
-	f := &follower{w: n.w, replica: n, primary: r.primary, wire: n.w.wire(n.name, r.primary.name)}
-	f.pipe = f.wire.dial(func() { n.lostPrimary(f) })
-	f.pipe.ended = f.drop
+	f := &follower{w: n.w, replica: n, primary: r.primary, link: n.w.peerLink(n.name, r.primary.name)}
+	f.conn = f.link.dial(func() { n.lostPrimary(f) })
+	f.conn.onEnd = f.drop
 	r.follows = f
 	id, offset := r.id, n.memory.Writes
-	f.pipe.ask(func() { f.primary.psync(f, id, offset) })
+	f.conn.request(func() { f.primary.psync(f, id, offset) })
 }
 
 // lostPrimary is replicationHandleMasterDisconnection. Where the connection never was up, the server tries again
@@ -229,32 +235,34 @@ func (n *node) lostPrimary(f *follower) {
 // psync is syncCommand, at the primary: what is missing, or a copy of all.
 func (n *node) psync(f *follower, id uint64, offset int64) {
 	r, at := &n.role, n.memory.Writes
-	switch {
-	case f.pipe.gone:
-	case r.primary != nil && (r.follows == nil || !r.follows.up): // -NOMASTERLINK
-		f.pipe.end()
-	case id == r.id && offset <= at || id == r.second && offset <= r.secondEnd:
+	if f.conn.closed {
+		return
+	}
+	if r.primary != nil && (r.follows == nil || !r.follows.up) { // -NOMASTERLINK
+		f.conn.closeAtServer()
+		return
+	}
+	n.followers = append(n.followers, f)
+	if id == r.id && offset <= at || id == r.secondID && offset <= r.secondEnd {
 		f.sent, f.acked, f.connected = offset, offset, true
 		f.online, f.heard = true, n.unixtime()
-		n.followers = append(n.followers, f)
 		n.refreshGood()
 		now := r.id
-		f.pipe.tell(func() { f.continued(now, offset) })
-		f.pump()
-	default:
-		f.sent = at
-		n.followers = append(n.followers, f)
-		copied := snapshot{id: r.id, offset: at, items: slices.Clone(n.memory.Items), backlog: slices.Clip(n.backlog)}
-		n.w.s.after(fullSyncTakes, func() {
-			n.whenRuns(func() {
-				if !f.pipe.gone {
-					f.pipe.tell(func() { f.load(copied) })
-					f.connected = true
-					f.pump()
-				}
-			})
-		})
+		f.conn.answer(func() { f.continued(now, offset) })
+		f.sendChanges()
+		return
 	}
+	f.sent = at
+	copied := snapshot{id: r.id, offset: at, items: slices.Clone(n.memory.Items), backlog: slices.Clip(n.backlog)}
+	n.w.s.after(fullSyncTakes, func() {
+		n.runOrDefer(func() {
+			if !f.conn.closed {
+				f.conn.answer(func() { f.load(copied) })
+				f.connected = true
+				f.sendChanges()
+			}
+		})
+	})
 }
 
 // snapshot is a copy of a server's data, and of how it came about.
@@ -269,33 +277,33 @@ type snapshot struct {
 func (f *follower) continued(id uint64, offset int64) {
 	n := f.replica
 	if r := &n.role; r.id != id { // another primary, which has gone on from here
-		r.second, r.secondEnd, r.id = r.id, offset, id
+		r.secondID, r.secondEnd, r.id = r.id, offset, id
 		n.dropFollowers()
 	}
-	f.begin(offset)
+	f.goOnFrom(offset)
 }
 
 // load: the replica has got a copy (+FULLRESYNC).
 func (f *follower) load(s snapshot) {
 	n := f.replica
 	n.dropFollowers()
-	n.role.id, n.role.second = s.id, 0
+	n.role.id, n.role.secondID = s.id, 0
 	n.memory.Items, n.memory.Writes, n.backlog = s.items, s.offset, s.backlog
 	n.seeClock()
-	n.watch.begin(&n.memory)
+	n.watch.recordFound(&n.memory)
 	n.disk.wrote(n, n.memory.Now)
-	f.begin(s.offset)
+	f.goOnFrom(s.offset)
 	f.acknowledge()
 }
 
-func (f *follower) begin(offset int64) {
+func (f *follower) goOnFrom(offset int64) {
 	f.applied, f.up, f.replica.role.downSince = offset, true, 0
 }
 
 // acknowledge tells the primary how far the replica is.
 func (f *follower) acknowledge() {
 	at := f.applied
-	f.pipe.ask(func() { f.acknowledged(at) })
+	f.conn.request(func() { f.acknowledged(at) })
 }
 
 func (f *follower) acknowledged(at int64) {
@@ -313,7 +321,7 @@ func (n *node) publish(h sentinel.Hello) {
 	r := &n.role
 	if r.primary == nil {
 		n.memory.Writes++
-		n.keep(change{offset: n.memory.Writes, hello: &h})
+		n.appendBacklog(change{offset: n.memory.Writes, hello: &h})
 	}
 	n.spread(h)
 }
@@ -321,9 +329,9 @@ func (n *node) publish(h sentinel.Hello) {
 // spread sends a hello message to those that subscribed here.
 func (n *node) spread(h sentinel.Hello) {
 	r := &n.role
-	r.subscribers = slices.DeleteFunc(r.subscribers, func(p *pipe) bool { return p.gone })
+	r.subscribers = slices.DeleteFunc(r.subscribers, func(p *peerConn) bool { return p.closed })
 	for _, p := range r.subscribers {
-		p.tell(func() { p.heard(&h) })
+		p.answer(func() { p.onHello(&h) })
 	}
 }
 
@@ -346,13 +354,13 @@ func (n *node) info() sentinel.Info {
 
 // leaveRoles ends what a dead server had with others.
 func (n *node) leaveRoles() {
-	n.w.breakPipes(n)
+	n.w.breakPeerConns(n)
 	n.followers, n.role.follows, n.role.subscribers = nil, nil, nil
 }
 
 // resumeRole lets a restarted server be what its file says.
 func (n *node) resumeRole() {
 	w := n.w
-	n.role = role{primary: n.role.primary, runID: w.newRunID(), id: w.luck.Uint64()}
+	n.role = role{primary: n.role.primary, runID: w.newRunID(), id: w.serverRand.Uint64()}
 	n.cronLater(0)
 }

@@ -30,9 +30,9 @@ func (b *bench) at(s int64) { b.n.memory.Now = s * second }
 // do carries a command out as the node does.
 func (b *bench) do(c command.Command) command.Reply {
 	b.t.Helper()
-	b.n.disk.tick(b.n, b.n.memory.Now)
+	b.n.disk.catchUp(b.n, b.n.memory.Now)
 	var r command.Reply
-	if !b.n.obey(&c, nil, &b.conn, true, &r) {
+	if !b.n.execute(&c, nil, &b.conn, true, &r) {
 		b.t.Fatalf("%v was not carried out", c.Op)
 	}
 	return r
@@ -40,7 +40,7 @@ func (b *bench) do(c command.Command) command.Reply {
 
 // saved is what a power cut leaves of a key.
 func (b *bench) saved(key string) string {
-	b.n.disk.tick(b.n, b.n.memory.Now)
+	b.n.disk.catchUp(b.n, b.n.memory.Now)
 	for _, it := range b.n.disk.load(b.n, world.KeepSynced) {
 		if it.Key == key {
 			return it.Value

@@ -50,7 +50,7 @@ func TestRestartIsRedisWithSnapshots(t *testing.T) {
 		tick := func() {
 			n.memory.Now = clock * second
 			dirty := n.disk.dirty
-			if n.disk.skipped(n, n.memory.Now, n.disk.last); dirty && !n.disk.dirty {
+			if n.disk.saveAfterJump(n, n.memory.Now, n.disk.last); dirty && !n.disk.dirty {
 				real.settle(rt, saved)
 			}
 		}

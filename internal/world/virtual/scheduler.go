@@ -130,7 +130,7 @@ func (s *scheduler) makeReady(c *coroutine) {
 func (c *coroutine) live(yield func(struct{}) bool) {
 	c.yield = yield
 	for {
-		c.carryOut()
+		c.runActivity()
 		c.ended()
 		if !yield(struct{}{}) {
 			return
@@ -138,8 +138,8 @@ func (c *coroutine) live(yield func(struct{}) bool) {
 	}
 }
 
-// carryOut runs the activity; one that was unwound has ended in order.
-func (c *coroutine) carryOut() {
+// runActivity runs the activity; one that was unwound has ended in order.
+func (c *coroutine) runActivity() {
 	defer func() {
 		if r := recover(); r != nil {
 			if _, ok := r.(unwound); !ok {
@@ -236,7 +236,7 @@ func (s *scheduler) fire() {
 			return
 		}
 	}
-	if s.pick != nil && s.pick() || s.guests != nil && !s.await() {
+	if s.pick != nil && s.pick() || s.guests != nil && !s.runGuests() {
 		return
 	}
 	for s.timeouts.n > 0 && !s.timeouts.first().live() {

@@ -113,7 +113,7 @@ func TestFailover(t *testing.T) {
 		must(t, w.Restart("A", world.KeepData))
 		w.Sleep(30 * time.Second)
 	})
-	now := w.guards[0].rules.Primary()
+	now := w.sentinels[0].rules.Primary()
 	if now == "A" || len(told(events, sentinel.SwitchMaster)) != 3 || len(told(events, sentinel.ElectedLeader)) != 1 {
 		t.Errorf("%s is the primary: %v", now, told(events, sentinel.SwitchMaster))
 	}
@@ -144,8 +144,8 @@ func explained(t *testing.T, w *World, events *[]history.Event) {
 func rulesOf(w *World) sentinel.Rules {
 	s := w.spec.Sentinel
 	return sentinel.Rules{Settings: sentinel.Settings{Quorum: s.Quorum, DownAfter: s.DownAfter, FailoverTimeout: s.FailoverTimeout},
-		Sentinels: s.Names, Primary: "A", Slack: time.Millisecond, Clocks: w.guards[0].clock != nodeClock{} ||
-			w.guards[1].clock != nodeClock{} || w.guards[2].clock != nodeClock{}}
+		Sentinels: s.Names, Primary: "A", Slack: time.Millisecond, Clocks: w.sentinels[0].clock != nodeClock{} ||
+			w.sentinels[1].clock != nodeClock{} || w.sentinels[2].clock != nodeClock{}}
 }
 
 func traces(events *[]history.Event) (list []sentinel.Event) {
@@ -166,7 +166,7 @@ func TestMinorityDoesNotSwitch(t *testing.T) {
 		must(t, w.Kill("s3"))
 		must(t, w.Kill("A"))
 		w.Sleep(8 * time.Second)
-		if len(told(events, sentinel.SDown)) == 0 || len(told(events, sentinel.ODown)) != 0 || w.guards[0].rules.Primary() != "A" {
+		if len(told(events, sentinel.SDown)) == 0 || len(told(events, sentinel.ODown)) != 0 || w.sentinels[0].rules.Primary() != "A" {
 			t.Error("one sentinel of three has switched, or seen nothing")
 		}
 		must(t, w.Restart("s2", world.KeepData))
@@ -242,7 +242,7 @@ func TestTilt(t *testing.T) {
 		len(off) != 1 || off[0].Time-on[0].Time < 30*time.Second {
 		t.Errorf("TILT began %v and ended %v", on, off)
 	}
-	if w.guards[0].rules.Primary() == "A" || len(told(events, sentinel.SwitchMaster)) != 3 {
+	if w.sentinels[0].rules.Primary() == "A" || len(told(events, sentinel.SwitchMaster)) != 3 {
 		t.Error("it has not learnt of the switch, or the others did not switch")
 	}
 	explained(t, w, events)
@@ -316,8 +316,8 @@ func TestHauntedSentinels(t *testing.T) {
 			}
 		}
 		script(w, func() { w.Sleep(60 * time.Second) })
-		primary := w.guards[0].rules.Primary()
-		for _, g := range w.guards {
+		primary := w.sentinels[0].rules.Primary()
+		for _, g := range w.sentinels {
 			if g.rules.Primary() != primary {
 				t.Errorf("seed %d: %s takes %s for the primary, not %s", seed, g.name, g.rules.Primary(), primary)
 			}

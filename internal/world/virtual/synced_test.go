@@ -67,7 +67,7 @@ func TestPowerCutIsRedis(t *testing.T) {
 		tick := func() {
 			n.memory.Now = clock * second
 			dirty := n.disk.dirty
-			n.disk.skipped(n, n.memory.Now, n.disk.last)
+			n.disk.saveAfterJump(n, n.memory.Now, n.disk.last)
 			agree(dirty && !n.disk.dirty)
 		}
 		for range rapid.IntRange(1, 12).Draw(rt, "steps") {

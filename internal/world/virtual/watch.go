@@ -22,19 +22,19 @@ type watch struct {
 	patterns program.Patterns
 	// from is the link whose command is carried out; nil: none.
 	from *clientLink
-	// asked is what a guest's command asks; nil: the command is none of a guest's.
-	asked *asked
+	// guest is what a guest's command asks; nil: the command is none of a guest's.
+	guest *guestCommand
 }
 
-// asked is a command of a guest, and when it left its client.
-type asked struct {
+// guestCommand is a command of a guest, and when it left its client.
+type guestCommand struct {
 	left  time.Duration
 	words []string
 }
 
-// till is the run time till which the command asks for a key: by the clocks of clients where
+// askedUntil is the run time till which the command asks for a key: by the clocks of clients where
 // it names that instant, and else from when it left its client.
-func (a *asked) till(w *World, it *model.Item, ttl time.Duration) history.Int {
+func (a *guestCommand) askedUntil(w *World, it *model.Item, ttl time.Duration) history.Int {
 	if ttl <= 0 {
 		return history.Int{}
 	}
@@ -45,26 +45,26 @@ func (a *asked) till(w *World, it *model.Item, ttl time.Duration) history.Int {
 }
 
 func (o *watch) Set(it *model.Item, ttl time.Duration) {
-	if o.sees(it.Key) {
-		o.emit(history.KeySet, it, o.caller(), ttl)
+	if o.isWatched(it.Key) {
+		o.recordKey(history.KeySet, it, o.caller(), ttl)
 	}
 }
 
 func (o *watch) Extended(it *model.Item, ttl time.Duration) {
-	if o.sees(it.Key) {
-		o.emit(history.KeyExtended, it, o.caller(), ttl)
+	if o.isWatched(it.Key) {
+		o.recordKey(history.KeyExtended, it, o.caller(), ttl)
 	}
 }
 
 func (o *watch) Deleted(it *model.Item) {
-	if o.sees(it.Key) {
-		o.emit(history.KeyDeleted, it, o.caller(), 0)
+	if o.isWatched(it.Key) {
+		o.recordKey(history.KeyDeleted, it, o.caller(), 0)
 	}
 }
 
 func (o *watch) Expired(it *model.Item) {
-	if o.sees(it.Key) {
-		o.emit(history.KeyExpired, it, "", 0)
+	if o.isWatched(it.Key) {
+		o.recordKey(history.KeyExpired, it, "", 0)
 	}
 }
 
@@ -76,37 +76,37 @@ func (o *watch) caller() string {
 	return o.from.name.From
 }
 
-// sees reports whether the key is the lock's, and somebody listens.
-func (o *watch) sees(key string) bool {
-	switch {
-	case o == nil || o.key == "":
+// isWatched reports whether the key is the lock's, and somebody listens.
+func (o *watch) isWatched(key string) bool {
+	if o == nil || o.key == "" {
 		return false
-	case o.patterns == nil:
+	}
+	if o.patterns == nil {
 		return o.key == key
 	}
 	return o.patterns.Fit(key)
 }
 
-func (o *watch) emit(f history.F, it *model.Item, caller string, ttl time.Duration) {
+func (o *watch) recordKey(f history.F, it *model.Item, caller string, ttl time.Duration) {
 	v := history.Value{Key: it.Key, Owner: it.Owner(), Client: caller}
 	if f == history.KeySet || f == history.KeyExtended {
 		if it.Expires > 0 { // it may end in this very millisecond
-			v.Grant = o.w.living(history.Some(int64(ttl)))
+			v.Grant = o.w.grantOfTTL(history.Some(int64(ttl)))
 		}
-		if o.asked != nil {
-			v.Outcome = &history.Outcome{At: history.Some(int64(o.asked.left))}
-			v.OwnGrant().ValidUntil = o.asked.till(o.w, it, ttl)
+		if o.guest != nil {
+			v.Outcome = &history.Outcome{At: history.Some(int64(o.guest.left))}
+			v.OwnGrant().ValidUntil = o.guest.askedUntil(o.w, it, ttl)
 		}
 	}
 	o.w.record(history.Event{Process: o.node, Type: history.Info, F: f, Value: v})
 }
 
-// living says how long a key still lives. Most keys live equally long, and share it.
-func (w *World) living(ttl history.Int) *history.Grant {
-	if w.lives == nil || w.lives.TTL != ttl {
-		w.lives = &history.Grant{TTL: ttl}
+// grantOfTTL says how long a key still lives. Most keys live equally long, and share it.
+func (w *World) grantOfTTL(ttl history.Int) *history.Grant {
+	if w.lastGrant == nil || w.lastGrant.TTL != ttl {
+		w.lastGrant = &history.Grant{TTL: ttl}
 	}
-	return w.lives
+	return w.lastGrant
 }
 
 // Pushed records an effect. The world knows its time exactly.
@@ -131,20 +131,20 @@ func (o *watch) Pushed(key, element string) {
 	o.w.record(history.Event{Process: history.ResourceProcess, Type: history.Info, F: history.Effect, Value: v})
 }
 
-// begin records the keys that a node has when its observation begins, which it has just swept.
-func (o *watch) begin(m *model.Memory) {
+// recordFound records the keys that a node has when its observation begins, which it has just swept.
+func (o *watch) recordFound(m *model.Memory) {
 	if o == nil || o.key == "" {
 		return
 	}
 	for i := range m.Items {
 		it := &m.Items[i]
-		if it.IsList || !o.sees(it.Key) {
+		if it.IsList || !o.isWatched(it.Key) {
 			continue
 		}
 		var ttl time.Duration
 		if it.Expires > 0 {
 			ttl = time.Duration(it.Expires-m.Milliseconds()) * time.Millisecond
 		}
-		o.emit(history.KeySet, it, "", ttl)
+		o.recordKey(history.KeySet, it, "", ttl)
 	}
 }

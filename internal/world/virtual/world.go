@@ -36,20 +36,20 @@ type World struct {
 	// connections is how many there have been.
 	connections int
 	clients     []*clientHost
-	// links are those of clients to nodes, wires all others, in a fixed order.
+	// links are those of clients to nodes, peerLinks all others, in a fixed order.
 	links     []*clientLink
-	wires     []*wire
+	peerLinks []*peerLink
 	followers []*follower
-	// guards are the sentinels; luck draws what servers draw that they rule.
-	guards []*guard
-	luck   *rand.PCG
+	// serverRand draws what servers draw that sentinels watch.
+	sentinels  []*sentinelProcess
+	serverRand *rand.PCG
 
 	// order decides about messages; nil: their delays do.
 	order *ordered
 	// guests are the locks, where they are libraries as they are; nil: the locks are ours.
 	guests Guests
-	// lives says how long the last key lives that was set.
-	lives *history.Grant
+	// lastGrant says how long the last key lives that was set.
+	lastGrant *history.Grant
 
 	closed bool
 	// kept says that the world will be opened again: its coroutines stay.
@@ -93,7 +93,7 @@ func (e *Engine) Open(ctx context.Context, spec world.Spec) (*World, error) {
 // touched at least.
 func (e *Engine) Rest() (last Touched, left []Left) {
 	for i, p := range e.w.order.waiting {
-		if !p.gone() && e.w.order.isNext(i) {
+		if !p.neverArrives() && e.w.order.isNext(i) {
 			left = append(left, Left{p.step, Touched{Clients: p.client, Nodes: p.node}})
 		}
 	}
@@ -111,13 +111,13 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 	if err := spec.Check(); err != nil {
 		return err
 	}
-	if err := w.canWatch(&spec); err != nil {
+	if err := w.checkSentinels(&spec); err != nil {
 		return err
 	}
 	w.spec, w.hooks, w.closed = spec, world.Hooks{}, false
 	w.s.reset(ctx)
 	if w.order != nil {
-		w.s.pick = w.order.pick
+		w.s.pick = w.order.doNextStep
 	}
 	w.s.guests = w.guests
 	w.net = rand.NewPCG(spec.Seed, 0x7669727475616c)
@@ -129,7 +129,7 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 		// As in the live world, so that a schedule can say which writes are safe.
 		w.wallZero = epoch + 20*time.Millisecond
 	}
-	w.nodes, w.links, w.wires, w.followers, w.guards = w.nodes[:0], w.links[:0], nil, nil, nil
+	w.nodes, w.links, w.peerLinks, w.followers, w.sentinels = w.nodes[:0], w.links[:0], nil, nil, nil
 	w.nodesUsed, w.linksUsed, w.connections = 0, 0, 0
 	for _, n := range spec.Nodes {
 		w.nodes = append(w.nodes, w.newNode(n.Name, n.Persistence))
@@ -146,12 +146,11 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 		w.consensus = w.newNode(world.Consensus, world.AOFAlways)
 		w.consensus.watch.key = ""
 	}
-	switch {
-	case spec.Sentinel != nil:
-		w.luck = rand.NewPCG(spec.Seed, 0x73656e74696e656c)
-		w.rule()
-		w.watchOver()
-	case spec.Replicated:
+	if spec.Sentinel != nil {
+		w.serverRand = rand.NewPCG(spec.Seed, 0x73656e74696e656c)
+		w.assignRoles()
+		w.startSentinels()
+	} else if spec.Replicated {
 		for _, n := range w.nodes[1:] {
 			w.follow(w.nodes[0], n)
 		}
@@ -159,11 +158,9 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 	return w.openClients()
 }
 
-// canWatch refuses sentinels where they would have to be modelled otherwise.
-func (w *World) canWatch(spec *world.Spec) error {
-	switch {
-	case spec.Sentinel == nil:
-	case w.guests != nil:
+// checkSentinels refuses sentinels where they would have to be modelled otherwise.
+func (w *World) checkSentinels(spec *world.Spec) error {
+	if spec.Sentinel != nil && w.guests != nil {
 		return errors.New("lock libraries as they are do not find a primary through sentinels in virtual time")
 	}
 	return nil
@@ -205,12 +202,12 @@ func (w *World) openClients() error {
 			c.links = append(c.links, w.newLink(name, n))
 		}
 		if w.spec.Sentinel != nil {
-			c.learnSentinels()
+			c.openSentinelLinks()
 		} else if w.spec.Replicated {
 			c.links[0].name.To = world.Primary
 		}
 		for _, l := range c.links {
-			l.awaits, l.tells = w.spec.Messages.On(l.name), w.spec.Commands
+			l.awaits, l.tellsCommands = w.spec.Messages.On(l.name), w.spec.Commands
 		}
 		c.store = w.newLink(name, w.store)
 		c.store.name.To = history.ResourceProcess
@@ -237,14 +234,14 @@ func (w *World) newLink(from string, to *node) *clientLink {
 	l := w.allLinks[index] // of an earlier run, perhaps
 	*l = clientLink{w: w, name: world.Link{From: from, To: to.name}, index: index, to: to, rand: w.net,
 		delay:   leastDelay + addition(w.net.Uint64()>>32),
-		pending: l.pending[:0], idle: l.idle[:0], lines: l.lines[:0]}
+		pending: l.pending[:0], idle: l.idle[:0], guestConns: l.guestConns[:0]}
 	if w.guests != nil { // what happens on one link draws nothing that another needs
 		l.rand = rand.NewPCG(w.spec.Seed, mixed(uint64(index)))
-		l.ways[requests].Rand, l.ways[answers].Rand = l.rand, l.rand
+		l.directions[requests].Rand, l.directions[answers].Rand = l.rand, l.rand
 	} else if w.order == nil {
-		l.ways[requests].Rand, l.ways[answers].Rand = w.net, w.net
+		l.directions[requests].Rand, l.directions[answers].Rand = w.net, w.net
 	}
-	l.idle = append(l.idle, l.own(&l.opened))
+	l.idle = append(l.idle, l.addConnection(&l.opened))
 	w.links = append(w.links, l)
 	return l
 }
@@ -308,7 +305,7 @@ func (w *World) Flush() error {
 	for _, c := range w.clients {
 		for _, l := range c.links {
 			for _, k := range l.pending {
-				k.tell()
+				k.reportCommands()
 			}
 		}
 	}

@@ -220,10 +220,10 @@ func (a *actor) Do(r client.Request) client.Answer {
 		return client.Answer{Type: history.Info, Error: "dead", Gone: true}
 	}
 	answer := a.w.Clients[a.name](a.w, a.name, r)
-	switch {
-	case !a.w.Alive(a.name):
+	if !a.w.Alive(a.name) {
 		return client.Answer{Type: history.Info, Error: "died", Gone: true}
-	case a.w.Stopped():
+	}
+	if a.w.Stopped() {
 		return client.Answer{Type: history.Info, Error: "the run was stopped"}
 	}
 	return answer

@@ -47,10 +47,10 @@ type Member struct {
 
 // Kind says what the key holds.
 func (it *Item) Kind() Kind {
-	switch {
-	case it.Members != nil:
+	if it.Members != nil {
 		return it.Members.Kind
-	case it.IsList:
+	}
+	if it.IsList {
 		return List
 	}
 	return String

@@ -233,10 +233,10 @@ func (m *Memory) PExpire(key string, ttl time.Duration) bool {
 // PTTL is how long a key still lives, in milliseconds.
 func (m *Memory) PTTL(key string) int64 {
 	i := m.Find(key)
-	switch {
-	case i < 0:
+	if i < 0 {
 		return -2
-	case m.Items[i].Expires == 0:
+	}
+	if m.Items[i].Expires == 0 {
 		return -1
 	}
 	return m.Items[i].Expires - m.Milliseconds()
@@ -260,10 +260,10 @@ func (m *Memory) incr(key string) (n int64, fault string) {
 		return 0, ErrWrongType
 	}
 	n, err := strconv.ParseInt(it.Value, 10, 64)
-	switch {
-	case err != nil || strconv.FormatInt(n, 10) != it.Value:
+	if err != nil || strconv.FormatInt(n, 10) != it.Value {
 		return 0, ErrNotInteger
-	case n == math.MaxInt64:
+	}
+	if n == math.MaxInt64 {
 		return 0, ErrOverflow
 	}
 	it.Value = strconv.FormatInt(n+1, 10)
@@ -371,10 +371,10 @@ func (m *Memory) eval(c *command.Command) command.Reply {
 		store = refusing{m}
 	}
 	r := c.Script.Twin(store, c.Keys, c.Args)
-	switch {
-	case m.fault != "":
+	if m.fault != "" {
 		return command.RefusedReply(m.fault)
-	case r.Err() != "":
+	}
+	if r.Err() != "" {
 		return command.RefusedReply(r.Err())
 	}
 	return r

@@ -28,12 +28,13 @@ func (m *Memory) Transact(c *command.Command, w *Connection) command.Reply {
 		return command.OKReply()
 	}
 	dirty := m.Unwatch(w)
-	switch {
-	case c.Discard:
+	if c.Discard {
 		return command.OKReply()
-	case slices.ContainsFunc(c.Body, func(c command.Command) bool { return c.Malformed() || m.Refuse != "" && writes(c.Op) }):
+	}
+	if slices.ContainsFunc(c.Body, func(c command.Command) bool { return c.Malformed() || m.Refuse != "" && writes(c.Op) }) {
 		return command.RefusedReply("EXECABORT Transaction discarded because of previous errors.")
-	case dirty:
+	}
+	if dirty {
 		return command.NilReply()
 	}
 	var body []command.Reply
@@ -66,15 +67,17 @@ func (m *Memory) Unwatch(w *Connection) (dirty bool) {
 func (m *Memory) touch(key string) {
 	for i := range m.watched {
 		k := &m.watched[i]
-		switch {
-		case k.key != key:
-		case !k.expired:
-			k.by.dirty = true
-		case m.there(key):
-			return
-		default:
-			k.expired = false
+		if k.key != key {
+			continue
 		}
+		if !k.expired {
+			k.by.dirty = true
+			continue
+		}
+		if m.there(key) {
+			return
+		}
+		k.expired = false
 	}
 }
 

@@ -71,11 +71,10 @@ func (m *machine) readOnly(name string, lib *lua.LTable) *lua.LTable {
 	lib.Metatable = m.NewTable()
 	m.functionsOf(lib.Metatable.(*lua.LTable), map[string]lua.LGFunction{"__index": func(l *lua.LState) int {
 		field := l.Get(2).String()
-		switch {
-		case slices.Contains(names, field):
+		if slices.Contains(names, field) {
 			m.host.Unknown("Lua: " + strings.TrimPrefix(name+"."+field, "."))
 			l.RaiseError("%s is not modelled", field)
-		case name == "":
+		} else if name == "" {
 			l.RaiseError("Script attempted to access nonexistent global variable '%s'", field)
 		}
 		return 0

@@ -3,6 +3,7 @@ package script
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -62,6 +63,8 @@ func Compile(text string) (*Program, error) {
 
 const chunkName = "user_script"
 
+var shebangFlags = []string{"no-writes", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys"}
+
 // shebang reads the first line, where it begins with #!, and answers the text without it.
 func (p *Program) shebang(text string) (source string, err error) {
 	if !strings.HasPrefix(text, "#!") {
@@ -78,14 +81,14 @@ func (p *Program) shebang(text string) (source string, err error) {
 			return "", fmt.Errorf("ERR Unknown lua shebang option: %s", w)
 		}
 		for flag := range strings.SplitSeq(flags, ",") {
-			switch flag {
-			case "no-writes":
-				p.ReadOnly = true
-			case "allow-oom", "allow-stale", "no-cluster", "":
-			case "allow-cross-slot-keys":
-				p.strange = flag
-			default:
+			if flag != "" && !slices.Contains(shebangFlags, flag) {
 				return "", fmt.Errorf("ERR Unexpected flag in script shebang: %s", flag)
+			}
+			if flag == "no-writes" {
+				p.ReadOnly = true
+			}
+			if flag == "allow-cross-slot-keys" {
+				p.strange = flag
 			}
 		}
 	}
@@ -114,7 +117,6 @@ func rewrite(v reflect.Value) {
 		for i := range v.Len() {
 			rewrite(v.Index(i))
 		}
-	default:
 	}
 }
 

@@ -34,10 +34,10 @@ func (m *machine) call(l *lua.LState, protected bool) int {
 		}
 	}
 	v, _, err := resp.Parse(m.host.Call(m.words))
-	switch {
-	case err != nil:
+	if err != nil {
 		return fail("ERR " + err.Error())
-	case v.Kind == resp.Error:
+	}
+	if v.Kind == resp.Error {
 		return fail(v.Text)
 	}
 	l.Push(m.fromRedis(v))
@@ -229,12 +229,11 @@ func (w *writer) each(t *lua.LTable, k resp.Kind, depth int) {
 	if n > 1 {
 		w.m.host.Unknown("Lua: the order of what is in a table without numbers")
 	}
-	switch {
-	case w.v3:
-	case isMap:
-		n, k = 2*n, resp.Array
-	default:
+	if !w.v3 {
 		k = resp.Array
+		if isMap {
+			n *= 2
+		}
 	}
 	w.b = resp.AppendNumber(w.b, k, int64(n))
 	each(t, func(key, v lua.LValue) {

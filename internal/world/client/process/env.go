@@ -37,11 +37,11 @@ func newCommonEnv(owner, connection string, seed uint64, nodes []client.Address)
 	return e, nil
 }
 
-// warm opens a connection to every node and makes the scripts known there, so
+// warmUp opens a connection to every node and makes the scripts known there, so
 // that the first request of the lock does not pay for it, and a request that
 // arrives late finds its script. A node that cannot be reached is not an error
 // yet. pooled: the lock uses other connections, too.
-func (e *commonEnv) warm(pooled bool) {
+func (e *commonEnv) warmUp(pooled bool) {
 	var wg sync.WaitGroup
 	for _, n := range e.nodes {
 		wg.Go(func() { n.(*node).warm(lock.Scripts()) })
@@ -120,11 +120,11 @@ func newEnv(setup *client.SetupMessage, s *server) (e *env, err error) {
 	return e, err
 }
 
-// warm does so for all servers.
-func (e *env) warm(pooled bool) {
+// warmUp does so for all servers.
+func (e *env) warmUp(pooled bool) {
 	var wg sync.WaitGroup
 	wg.Go(func() { e.store.warm(resource.Scripts()) })
-	wg.Go(func() { e.commonEnv.warm(pooled) })
+	wg.Go(func() { e.commonEnv.warmUp(pooled) })
 	if e.consensus != nil {
 		wg.Go(func() { e.consensus.warm(lock.Scripts()) })
 	}

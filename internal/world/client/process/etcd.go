@@ -103,10 +103,10 @@ func (e *etcd) setAbsent(ctx context.Context, c command.Command) command.Reply {
 func (e *etcd) deleteOwn(ctx context.Context, key, value string) command.Reply {
 	remove := map[string]any{"requestDeleteRange": map[string]any{"key": b64(key)}}
 	deleted, failed := e.when(ctx, map[string]any{"key": b64(key), "target": "VALUE", "value": b64(value)}, remove)
-	switch {
-	case failed != nil:
+	if failed != nil {
 		return *failed
-	case deleted:
+	}
+	if deleted {
 		return command.IntReply(1)
 	}
 	return command.IntReply(0)
@@ -134,10 +134,10 @@ func (e *etcd) ask(ctx context.Context, what string, request map[string]any, ans
 	}
 	reply, err := e.http.Do(r)
 	var dial *net.OpError
-	switch {
-	case errors.As(err, &dial) && dial.Op == "dial":
+	if errors.As(err, &dial) && dial.Op == "dial" {
 		return refused(err.Error())
-	case err != nil:
+	}
+	if err != nil {
 		return unknown(err.Error())
 	}
 	defer func() { _ = reply.Body.Close() }()

@@ -80,10 +80,10 @@ func (p *postgres) Do(c command.Command) command.Reply {
 	var answer []string
 	err := p.conn.QueryRow(ctx, query, c.Keys, c.Args).Scan(&answer)
 	var answered *pgconn.PgError
-	switch {
-	case errors.As(err, &answered):
+	if errors.As(err, &answered) {
 		return command.RefusedReply(answered.Error())
-	case err != nil:
+	}
+	if err != nil {
 		p.drop() // the answer may still come, and is nobody's then
 		return command.UnknownReply(err.Error())
 	}

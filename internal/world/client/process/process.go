@@ -182,7 +182,7 @@ func (s *server) open(setup *client.SetupMessage) error {
 		return err
 	}
 	s.agent = client.NewAgent(s.env, made, s.env.store, setup.Resource, machine.Monotonic)
-	s.env.warm(setup.Lock.Pooled())
+	s.env.warmUp(setup.Lock.Pooled())
 	return nil
 }
 

@@ -43,7 +43,7 @@ var (
 // startProgram starts the program and has it set up. What it prints goes to the
 // client's log.
 func startProgram(setup *client.SetupMessage, s *server) (*programLock, error) {
-	l := &programLock{server: s, wait: longest(setup)}
+	l := &programLock{server: s, wait: longestAcquire(setup)}
 	if err := machine.Adopt(); err != nil {
 		return nil, err
 	}
@@ -65,9 +65,9 @@ func startProgram(setup *client.SetupMessage, s *server) (*programLock, error) {
 	return l, nil
 }
 
-// longest is how long an acquire may take: as long as one of our own locks would wait
+// longestAcquire is how long an acquire may take: as long as one of our own locks would wait
 // between its attempts, and time for an attempt.
-func longest(setup *client.SetupMessage) time.Duration {
+func longestAcquire(setup *client.SetupMessage) time.Duration {
 	attempt := time.Duration(len(setup.Nodes)) * setup.Lock.NodeTimeout
 	return setup.Lock.Retry.Longest() + max(attempt, program.MinWait)
 }
@@ -94,20 +94,19 @@ func programSetup(setup *client.SetupMessage, points []string) (program.Setup, e
 		Topology: program.Independent, BusyMS: busy,
 		Points: slices.DeleteFunc(slices.Clone(setup.Points), func(name string) bool { return !slices.Contains(points, name) }),
 	}
-	switch {
-	case len(setup.Sentinels) > 0:
+	if len(setup.Sentinels) > 0 {
 		p.Topology, p.Master = program.Watched, setup.Master
-	case setup.Replicated:
+	} else if setup.Replicated {
 		p.Topology = program.Replicated
 	}
-	if p.Nodes, err = toldServers(setup.Nodes); err == nil {
-		p.Sentinels, err = toldServers(setup.Sentinels)
+	if p.Nodes, err = programNodes(setup.Nodes); err == nil {
+		p.Sentinels, err = programNodes(setup.Sentinels)
 	}
 	return p, err
 }
 
-// toldServers are servers as a program is told of them.
-func toldServers(addresses []client.Address) ([]program.Node, error) {
+// programNodes are servers as a program is told of them.
+func programNodes(addresses []client.Address) ([]program.Node, error) {
 	list := make([]program.Node, 0, len(addresses))
 	for _, a := range addresses {
 		host, port, err := net.SplitHostPort(a.Address)

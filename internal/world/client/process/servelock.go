@@ -66,8 +66,8 @@ type servedLock struct {
 	known sync.Cond
 }
 
-// heard is a message to the program.
-type heard struct {
+// incoming is a message to the program.
+type incoming struct {
 	program.Message
 	program.Setup
 }
@@ -75,8 +75,8 @@ type heard struct {
 func (s *servedLock) converse(lines *bufio.Scanner, ready program.Ready) error {
 	for _, want := range []struct {
 		what program.Type
-		do   func(*heard) error
-	}{{program.Hello, func(m *heard) error { return s.greet(m, ready) }}, {program.SetupType, s.setUp}} {
+		do   func(*incoming) error
+	}{{program.Hello, func(m *incoming) error { return s.greet(m, ready) }}, {program.SetupType, s.setUp}} {
 		if !lines.Scan() {
 			return lines.Err()
 		}
@@ -103,15 +103,15 @@ func (s *servedLock) converse(lines *bufio.Scanner, ready program.Ready) error {
 	return lines.Err()
 }
 
-func read(line []byte) (*heard, error) {
-	var m heard
+func read(line []byte) (*incoming, error) {
+	var m incoming
 	if err := json.Unmarshal(line, &m); err != nil {
 		return nil, fmt.Errorf("failed to read a message: %w", err)
 	}
 	return &m, nil
 }
 
-func (s *servedLock) greet(m *heard, ready program.Ready) error {
+func (s *servedLock) greet(m *incoming, ready program.Ready) error {
 	if !slices.Contains(m.Protocols, program.Version) {
 		return fmt.Errorf("versions %v of the protocol are spoken: this lock speaks %d", m.Protocols, program.Version)
 	}
@@ -132,7 +132,7 @@ func addresses(servers []program.Node) []client.Address {
 }
 
 // setUp makes the lock and opens its connections.
-func (s *servedLock) setUp(m *heard) error {
+func (s *servedLock) setUp(m *incoming) error {
 	consensus, err := s.configure(&m.Lock)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (s *servedLock) setUp(m *heard) error {
 	if s.lock, err = lock.New(attempt, s.env); err != nil {
 		return err
 	}
-	s.env.warm(s.config.Pooled())
+	s.env.warmUp(s.config.Pooled())
 	return s.send(program.Message{Type: program.SetUp})
 }
 
@@ -195,11 +195,11 @@ func (s *servedLock) configure(l *program.Lock) (consensus *client.Address, err 
 }
 
 // handle begins to answer a request.
-func (s *servedLock) handle(m *heard) error {
-	switch {
-	case m.ID == 0:
+func (s *servedLock) handle(m *incoming) error {
+	if m.ID == 0 {
 		return fmt.Errorf("the message %q has no id", m.Type)
-	case m.Type == program.AcquireType && m.WaitMS == nil:
+	}
+	if m.Type == program.AcquireType && m.WaitMS == nil {
 		return errors.New(`the message "acquire" has no wait_ms`)
 	}
 	switch m.Type {
@@ -289,12 +289,11 @@ func (s *servedLock) release(id, grant uint64) {
 // answer tells a result in the words of the protocol.
 func answer(id uint64, r lock.Result, ok program.Type) program.Message {
 	m := program.Message{Type: program.Unknown, ID: id, Why: r.Err}
-	switch r.Outcome {
-	case lock.OK:
+	if r.Outcome == lock.OK {
 		m.Type = ok
-	case lock.Fail:
+	}
+	if r.Outcome == lock.Fail {
 		m.Type = program.Refused
-	case lock.Info:
 	}
 	return m
 }

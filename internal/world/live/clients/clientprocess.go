@@ -24,7 +24,7 @@ import (
 type Process struct {
 	name string
 	run  *Clients
-	*body
+	*childProcess
 	// setupMessage is what it was started with.
 	setupMessage client.SetupMessage
 
@@ -33,9 +33,9 @@ type Process struct {
 	mu      sync.Mutex
 	last    uint64
 	waiting map[uint64]chan client.Message
-	// standing is how many points it stands at, under how many operations of its own it has
+	// atPoints is how many points it stands at, ownOperations how many operations of its own it has
 	// begun, reports how much it has said of either.
-	standing, under, reports int
+	atPoints, ownOperations, reports int
 	// broken is closed when the conversation has ended; why says how.
 	broken chan struct{}
 	why    error
@@ -50,16 +50,16 @@ var _ world.Client = (*Process)(nil)
 // readyWithin bounds how long a client may take to get ready.
 const readyWithin = 20 * time.Second
 
-// body is the process itself, and what joins us to it. It may be used for one run after the other.
-type body struct {
+// childProcess is the process itself, and what joins us to it. It may be used for one run after the other.
+type childProcess struct {
 	Proc *machine.Child
 	in   io.WriteCloser
 	enc  *json.Encoder
 	out  io.ReadCloser
 	// lines are those of out.
 	lines *bufio.Scanner
-	// leads: it was started to end a lock program before it ends itself.
-	leads bool
+	// hasProgram: it was started to end a lock program before it ends itself.
+	hasProgram bool
 	// log is where it writes, if it may serve several runs; empty: right into the log of its client.
 	log string
 }
@@ -71,9 +71,9 @@ func startClient(run *Clients, setup client.SetupMessage) (*Process, error) {
 		waiting: make(map[uint64]chan client.Message),
 		broken:  make(chan struct{}),
 	}
-	if c.body = run.Resting.take(c.family()); c.body == nil {
+	if c.childProcess = run.Resting.take(c.hasProgram()); c.childProcess == nil {
 		var err error
-		if c.body, err = run.launch(c.name, c.family()); err != nil {
+		if c.childProcess, err = run.launch(c.name, c.hasProgram()); err != nil {
 			return nil, err
 		}
 	}
@@ -86,8 +86,8 @@ func startClient(run *Clients, setup client.SetupMessage) (*Process, error) {
 }
 
 // launch starts the process of a client.
-func (s *Clients) launch(name string, leads bool) (*body, error) {
-	b := &body{leads: leads}
+func (s *Clients) launch(name string, leads bool) (*childProcess, error) {
+	b := &childProcess{hasProgram: leads}
 	log, err := s.openLog(b, name)
 	if err != nil {
 		return nil, fmt.Errorf("failed to open the log of client %s: %w", name, err)
@@ -140,7 +140,7 @@ func (c *Process) setup(setup client.SetupMessage) error {
 	case <-c.run.Ctx.Done():
 		return c.run.Ctx.Err()
 	case <-timeout.C:
-		if c.family() { // its lock program may be the one that is slow
+		if c.hasProgram() { // its lock program may be the one that is slow
 			return machine.TookTooLong(readyWithin, "not ready within %v", readyWithin)
 		}
 		return machine.StartedTooSlowly("not ready within %v", readyWithin)
@@ -199,11 +199,11 @@ func (c *Process) completion(r client.Request, m client.Message, called time.Dur
 	if r.F != history.Acquire {
 		return *m.Answer
 	}
-	return c.promise(*m.Answer, m, called)
+	return c.fillValidUntil(*m.Answer, m, called)
 }
 
-// promise fills in the run time at which the validity of an answer ends.
-func (c *Process) promise(a client.Answer, m client.Message, called time.Duration) client.Answer {
+// fillValidUntil fills in the run time at which the validity of an answer ends.
+func (c *Process) fillValidUntil(a client.Answer, m client.Message, called time.Duration) client.Answer {
 	if a.Type == history.OK && a.Value.Validity().IsSet() {
 		from := called
 		if m.Monotonic != 0 {
@@ -276,16 +276,16 @@ func (c *Process) handle(m client.Message) error {
 		}
 		return errRests
 	case client.AtPoint:
-		if err := c.report(&c.standing, 1); err != nil {
+		if err := c.report(&c.atPoints, 1); err != nil {
 			return err
 		}
 		c.run.Background.Go(func() {
 			c.run.AtPoint(c.name, m.Point)
-			_ = c.report(&c.standing, -1)
+			_ = c.report(&c.atPoints, -1)
 			_ = c.send(client.Message{Type: client.Go, ID: m.ID})
 		})
 	case client.Invoked:
-		if err := c.own(m.Operation, 1); err != nil {
+		if err := c.reportOwn(m.Operation, 1); err != nil {
 			return err
 		}
 		c.run.Record(history.Event{Process: c.name, Type: history.Invoke, F: history.F(m.Operation)})
@@ -294,10 +294,10 @@ func (c *Process) handle(m client.Message) error {
 		if m.Answer == nil || m.Answer.Type < history.OK {
 			return errors.New("the client sent a completion without a result")
 		}
-		if err := c.own(m.Operation, -1); err != nil {
+		if err := c.reportOwn(m.Operation, -1); err != nil {
 			return err
 		}
-		a := c.promise(*m.Answer, m, 0)
+		a := c.fillValidUntil(*m.Answer, m, 0)
 		c.run.Record(history.Event{Process: c.name, Type: a.Type, F: history.F(m.Operation), Value: a.Value, Error: history.SomeText(a.Error)})
 	case client.Lost:
 		if m.Answer == nil {
@@ -331,23 +331,24 @@ func (c *Process) report(count *int, by int) error {
 	defer c.mu.Unlock()
 	*count += by
 	c.reports++
-	switch {
-	case *count < 0:
+	if *count < 0 {
 		return errors.New("the client completed an operation that it had not begun")
-	case *count > maxAtOnce:
+	}
+	if *count > maxAtOnce {
 		return fmt.Errorf("the client stands at more than %d points, or has begun more than %d operations", maxAtOnce, maxAtOnce)
-	case c.reports > maxReports:
+	}
+	if c.reports > maxReports {
 		return fmt.Errorf("the client reported more than %d points and operations", maxReports)
 	}
 	return nil
 }
 
-// own counts an operation that the client begins or ends by itself.
-func (c *Process) own(operation string, by int) error {
+// reportOwn counts an operation that the client begins or ends by itself.
+func (c *Process) reportOwn(operation string, by int) error {
 	if history.F(operation) != history.Extend {
 		return fmt.Errorf("the client reports the operation %q of its own: want %q", operation, history.Extend)
 	}
-	return c.report(&c.under, by)
+	return c.report(&c.ownOperations, by)
 }
 
 func (c *Process) deliver(id uint64, m client.Message) {
@@ -360,24 +361,24 @@ func (c *Process) deliver(id uint64, m client.Message) {
 	}
 }
 
-// family: the client's lock is a process of its own, which stops and dies with it.
-func (c *Process) family() bool { return c.setupMessage.Lock.Program != nil }
+// hasProgram: the client's lock is a process of its own, which stops and dies with it.
+func (c *Process) hasProgram() bool { return c.setupMessage.Lock.Program != nil }
 
 // Stop stops the client; it returns once it certainly stands still.
 func (c *Process) Stop() error {
-	if c.family() {
+	if c.hasProgram() {
 		if err := machine.StopTree(c.Proc); err != nil {
 			return err
 		}
-		return c.contained(Containers.PausePrograms)
+		return c.doInContainer(Containers.PausePrograms)
 	}
 	return c.Proc.Stop()
 }
 
 // Resume lets it go on.
 func (c *Process) Resume() error {
-	if c.family() {
-		if err := c.contained(Containers.ResumePrograms); err != nil {
+	if c.hasProgram() {
+		if err := c.doInContainer(Containers.ResumePrograms); err != nil {
 			return err
 		}
 		return machine.ResumeTree(c.Proc)
@@ -389,8 +390,8 @@ func (c *Process) Resume() error {
 func (c *Process) Kill() error {
 	c.ended.Store(true)
 	var err error
-	if c.family() {
-		err = c.contained(func(all Containers, ctx context.Context, pids []int) error {
+	if c.hasProgram() {
+		err = c.doInContainer(func(all Containers, ctx context.Context, pids []int) error {
 			_ = machine.StopTree(c.Proc) // so that it does not see its lock program end
 			return all.KillPrograms(ctx, pids)
 		})
@@ -402,8 +403,8 @@ func (c *Process) Kill() error {
 // containedWithin bounds what is done to a container.
 const containedWithin = 30 * time.Second
 
-// contained does something to the container of its lock program, where that is in one.
-func (c *Process) contained(do func(Containers, context.Context, []int) error) error {
+// doInContainer does something to the container of its lock program, where that is in one.
+func (c *Process) doInContainer(do func(Containers, context.Context, []int) error) error {
 	if c.run.Containers == nil || c.Proc.Dead() {
 		return nil
 	}

@@ -111,7 +111,7 @@ func (s *Clients) MoveClock(name string, m client.ClockMessage) error {
 		return fmt.Errorf("no client or node %q", name)
 	}
 	if clock := s.Clocks[name]; clock != nil && m.Which == client.WallClock {
-		if err := move(clock, m); err != nil {
+		if err := moveClock(clock, m); err != nil {
 			return err
 		}
 	}
@@ -123,7 +123,7 @@ func (s *Clients) MoveClock(name string, m client.ClockMessage) error {
 	return c.setClock(ctx, m)
 }
 
-func move(clock *machine.Faketime, m client.ClockMessage) error {
+func moveClock(clock *machine.Faketime, m client.ClockMessage) error {
 	if m.Reset {
 		return clock.Reset()
 	}
@@ -139,7 +139,7 @@ func (s *Clients) Close() {
 	for _, c := range s.running {
 		group.Go(func() {
 			if s.Resting != nil && c.rest() {
-				s.Resting.give(c.body)
+				s.Resting.give(c.childProcess)
 				return
 			}
 			c.Close()

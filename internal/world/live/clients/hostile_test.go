@@ -35,7 +35,7 @@ func TestClientCannotExhaustTheRun(t *testing.T) {
 		var background sync.WaitGroup
 		leave := make(chan struct{})
 		recorded := 0
-		p := &Process{name: "c1", body: &body{in: nopCloser{io.Discard}, out: io.NopCloser(nil),
+		p := &Process{name: "c1", childProcess: &childProcess{in: nopCloser{io.Discard}, out: io.NopCloser(nil),
 			lines: bufio.NewScanner(strings.NewReader(c.says))}, waiting: map[uint64]chan client.Message{}, broken: make(chan struct{})}
 		p.enc = json.NewEncoder(p.in)
 		p.run = &Clients{Ctx: t.Context(), Time: &machine.RunTime{}, Background: &background,

@@ -13,26 +13,26 @@ import (
 // Resting are the processes of clients between two runs. Any client of any run may take one, under a name of its
 // own; runs may happen side by side. The zero value is ready.
 type Resting struct {
-	mu     sync.Mutex
-	bodies []*body
+	mu       sync.Mutex
+	children []*childProcess
 	// scratch is the folder of their logs, of which logs have been made.
 	scratch string
 	logs    int
 }
 
 // take hands out the process that has rested for the shortest time; nil: there is none that will do.
-func (r *Resting) take(leads bool) *body {
+func (r *Resting) take(leads bool) *childProcess {
 	if r == nil {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := len(r.bodies) - 1; i >= 0; i-- {
-		b := r.bodies[i]
-		if b.leads != leads && !b.Proc.Dead() {
+	for i := len(r.children) - 1; i >= 0; i-- {
+		b := r.children[i]
+		if b.hasProgram != leads && !b.Proc.Dead() {
 			continue
 		}
-		r.bodies = append(r.bodies[:i], r.bodies[i+1:]...)
+		r.children = append(r.children[:i], r.children[i+1:]...)
 		if !b.Proc.Dead() {
 			return b
 		}
@@ -41,10 +41,10 @@ func (r *Resting) take(leads bool) *body {
 	return nil
 }
 
-func (r *Resting) give(b *body) {
+func (r *Resting) give(b *childProcess) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.bodies = append(r.bodies, b)
+	r.children = append(r.children, b)
 }
 
 // newLog is the path of a log for a process that serves several runs.
@@ -63,7 +63,7 @@ func (r *Resting) newLog() (path string, err error) {
 // Close ends them. No run may use them any more.
 func (r *Resting) Close() error {
 	var group sync.WaitGroup
-	for _, b := range r.bodies {
+	for _, b := range r.children {
 		group.Go(b.end)
 	}
 	group.Wait()
@@ -71,7 +71,7 @@ func (r *Resting) Close() error {
 }
 
 // end ends a process that rests.
-func (b *body) end() {
+func (b *childProcess) end() {
 	_ = b.in.Close()
 	_ = b.Proc.Kill()
 	_ = b.out.Close()
@@ -79,7 +79,7 @@ func (b *body) end() {
 
 // openLog opens where a process writes what it has to say beside the protocol: the log of its client, or one of its
 // own where it may serve several runs.
-func (s *Clients) openLog(b *body, name string) (*os.File, error) {
+func (s *Clients) openLog(b *childProcess, name string) (*os.File, error) {
 	if s.Resting == nil {
 		return OpenLog(s.Dir, name)
 	}
@@ -91,7 +91,7 @@ func (s *Clients) openLog(b *body, name string) (*os.File, error) {
 }
 
 // saveLog moves what a process has written during a run into the log of its client.
-func (b *body) saveLog(dir, client string) error {
+func (b *childProcess) saveLog(dir, client string) error {
 	if b.log == "" {
 		return nil
 	}

@@ -67,14 +67,16 @@ func (e *Engine) sweep(
 			return
 		}
 		*count++
-		switch {
-		case !remove:
-		case chosen == nil:
+		if !remove {
+			return
+		}
+		if chosen == nil {
 			group.Go(f)
-		default: // one by one: the engine may still be starting what a killed run asked for
-			if err := f(); !errdefs.IsConflict(err) {
-				errs = append(errs, err)
-			}
+			return
+		}
+		// One by one: the engine may still be starting what a killed run asked for.
+		if err := f(); !errdefs.IsConflict(err) {
+			errs = append(errs, err)
 		}
 	}
 	containers, err1 := e.client.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters})

@@ -42,7 +42,7 @@ func (e *Engine) RunProgram(ctx context.Context, p Program, s Streams) (status i
 		return 0, err
 	}
 	defer func() {
-		ctx, cancel := settled(ctx)
+		ctx, cancel := uncancelled(ctx)
 		defer cancel()
 		if removal := e.removeContainer(ctx, id); !errdefs.IsConflict(removal) { // the engine may be about to
 			err = errors.Join(err, removal)
@@ -76,7 +76,7 @@ func (e *Engine) RunProgram(ctx context.Context, p Program, s Streams) (status i
 }
 
 func (e *Engine) createProgram(ctx context.Context, p Program, me machine.Owner) (string, error) {
-	ctx, cancel := settled(ctx)
+	ctx, cancel := uncancelled(ctx)
 	defer cancel()
 	made, err := e.provider.CreateContainer(ctx, testcontainers.ContainerRequest{
 		Image: p.Image, Cmd: p.Arguments, Labels: map[string]string{ownerLabel: me.String()},

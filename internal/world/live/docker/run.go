@@ -33,8 +33,8 @@ type Run struct {
 	gateway netip.Addr
 	bridge  string
 
-	mu    sync.Mutex
-	doors []*Door
+	mu         sync.Mutex
+	forwarders []*Forwarder
 	// sources are the addresses on loopback from which containers come to listeners of ours, by those
 	// that they have on the network. They change with each start of a container.
 	sources map[netip.Addr]netip.Addr
@@ -47,9 +47,9 @@ var worldsAtOnce = make(chan struct{}, 8)
 // callWithin bounds one call to the engine.
 const callWithin = time.Minute
 
-// settled is a context for calls that must not be given up half-way: the engine
+// uncancelled is a context for calls that must not be given up half-way: the engine
 // would go on, and what it makes would stay behind.
-func settled(ctx context.Context) (context.Context, context.CancelFunc) {
+func uncancelled(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), callWithin)
 }
 
@@ -76,7 +76,7 @@ func (e *Engine) begin(ctx context.Context, image Image) (*Run, error) {
 	_, _ = rand.Read(id) // it never fails
 	r := &Run{e: e, image: image, id: "redlock-sim-" + hex.EncodeToString(id), sources: make(map[netip.Addr]netip.Addr)}
 	r.labels = map[string]string{ownerLabel: me.String(), runLabel: r.id}
-	ctx, cancel := settled(ctx)
+	ctx, cancel := uncancelled(ctx)
 	defer cancel()
 	// Nodes talk to nobody but over our links: not to each other, not outside.
 	made, err := e.client.NetworkCreate(ctx, r.id, client.NetworkCreateOptions{Driver: "bridge", Labels: r.labels, Options: map[string]string{
@@ -105,10 +105,10 @@ func (r *Run) Image() Image { return r.image }
 // Close removes everything that the run has made.
 func (r *Run) Close() error {
 	defer func() { <-worldsAtOnce }()
-	ctx, cancel := settled(context.Background())
+	ctx, cancel := uncancelled(context.Background())
 	defer cancel()
 	r.mu.Lock()
-	for _, d := range r.doors {
+	for _, d := range r.forwarders {
 		d.close()
 	}
 	r.mu.Unlock()

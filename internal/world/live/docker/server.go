@@ -61,7 +61,7 @@ type Server struct {
 
 // Start starts a server in a container of its own. It answers later.
 func (r *Run) Start(ctx context.Context, s ServerSpec) (*Server, error) {
-	ctx, cancel := settled(ctx)
+	ctx, cancel := uncancelled(ctx)
 	defer cancel()
 	volume := r.id + "-" + s.Name
 	if err := r.makeVolume(ctx, volume, s.Folder); err != nil {
@@ -132,7 +132,7 @@ func (r *Run) request(s ServerSpec, volume string) testcontainers.ContainerReque
 // Restart starts a server that has stopped, at the same port and with the same
 // volume.
 func (s *Server) Restart(ctx context.Context) error {
-	ctx, cancel := settled(ctx)
+	ctx, cancel := uncancelled(ctx)
 	defer cancel()
 	if err := s.c.Start(ctx); err != nil {
 		if text := err.Error(); strings.Contains(text, "port is already allocated") || strings.Contains(text, "address already in use") {

@@ -50,7 +50,7 @@ func (e *effect) removes() bool {
 // ranOut reports that it may be a key that had run out when a command came across it. A script that looks at several keys removes
 // each where it meets it.
 func (e *effect) ranOut(key command.Key, at command.Span) bool {
-	return e.byItself() || e.removes() && !lives(key, at)
+	return e.byItself() || e.removes() && !isAlive(key, at)
 }
 
 // choice is what a line did to a key: it took some of the effects, behind those that the node did by itself.
@@ -82,11 +82,39 @@ func (k *journalKey) choose(c monitored, later []numbered, all int) choice {
 	if !k.replay.Concerns(c.executed()) {
 		return choice{}
 	}
+	alive := k.replay.Outcomes(c.executed(), k.replay.Key)
+	may := mayChange(alive) || !isAlive(k.replay.Key, c.span) && mayChange(k.replay.Outcomes(c.executed(), command.Key{}))
+	found, sure := k.bestFit(c, alive, all)
+	if sure {
+		return found
+	}
+	if found.may = may; found.kind == nothing {
+		if mustChange(alive, k.replay.Key, c) {
+			if found.kind = waits; all != notAllRead {
+				found.kind = lacks
+			}
+		}
+		return found
+	}
+	switch {
+	case found.own > 0 && isAlive(k.replay.Key, c.span):
+		found.kind = k.evicted(found, later, all)
+	case k.anyFits(later, found, exactly):
+		found.kind = nothing
+	case all == notAllRead:
+		found.kind = waits
+	case k.anyFits(later, found, nearly):
+		found.kind = nothing // the effects can be those of several lines
+	}
+	return found
+}
+
+// bestFit finds the first effects that fit a line, which leaves the key as alive says if it is there. sure: they fit exactly, and no
+// living key need have been removed before.
+func (k *journalKey) bestFit(c monitored, alive []command.Result, all int) (found choice, sure bool) {
 	base := k.replay.Key
-	alive := k.replay.Outcomes(c.executed(), base)
-	found := choice{may: changes(alive) || !lives(base, c.span) && changes(k.replay.Outcomes(c.executed(), command.Key{}))}
 	for own := range k.effects {
-		if all != unread && k.effects[own].number > all {
+		if all != notAllRead && k.effects[own].number > all {
 			break
 		}
 		outcomes := alive
@@ -94,8 +122,8 @@ func (k *journalKey) choose(c monitored, later []numbered, all int) choice {
 			outcomes = k.replay.Outcomes(c.executed(), base)
 		}
 		n, result, how := k.fit(base, own, outcomes, c)
-		if how == exactly && (own == 0 || !lives(k.replay.Key, c.span)) {
-			return choice{kind: takes, own: own, n: n, result: result}
+		if how == exactly && (own == 0 || !isAlive(k.replay.Key, c.span)) {
+			return choice{kind: takes, own: own, n: n, result: result}, true
 		}
 		if how != differently && found.kind == nothing {
 			found.kind, found.own, found.n, found.result, found.how = takes, own, n, result, how
@@ -105,38 +133,24 @@ func (k *journalKey) choose(c monitored, later []numbered, all int) choice {
 		}
 		base = k.after(base, own, 1)
 	}
-	switch {
-	case found.kind == nothing && surely(alive, k.replay.Key, c):
-		if found.kind = waits; all != unread {
-			found.kind = lacks
-		}
-	case found.kind == nothing:
-	case found.own > 0 && lives(k.replay.Key, c.span):
-		found.kind = k.evicted(found, later, all)
-	case k.anyFits(later, found, exactly):
-		found.kind = nothing
-	case all == unread:
-		found.kind = waits
-	case k.anyFits(later, found, nearly):
-		found.kind = nothing // the effects can be those of several lines
-	}
-	return found
+	return found, false
 }
 
 // evicted decides on effects that fit only if the node had removed a living key before. A line after it may have removed the key:
 // a server can be read further than MONITOR, and a client that was refused has asked for what another then got. What explains
 // all lines and effects counts.
 func (k *journalKey) evicted(found choice, later []numbered, all int) choiceKind {
-	switch {
-	case found.how != exactly:
+	if found.how != exactly {
 		return nothing
-	case all == unread:
+	}
+	if all == notAllRead {
 		return waits
-	case !k.anyFits(later, choice{}, exactly):
+	}
+	if !k.anyFits(later, choice{}, exactly) {
 		return takes
 	}
 	a := k.align(all)
-	if i := a.passed(); a.of(later, i) <= 1+a.of(later, i+found.own+found.n) {
+	if i := a.passed(); a.leastRemoved(later, i) <= 1+a.leastRemoved(later, i+found.own+found.n) {
 		return nothing
 	}
 	return takes
@@ -171,13 +185,14 @@ const (
 	mostQuestions = 200_000
 )
 
-// of is how many living keys the node must have removed by itself, if lines and effects from the i-th on are to explain each other.
-func (a *alignment) of(lines []numbered, i int) int {
+// leastRemoved is how many living keys the node must have removed by itself, if lines and effects from the i-th on are to explain each
+// other.
+func (a *alignment) leastRemoved(lines []numbered, i int) int {
 	question := [2]int{len(lines), i}
 	n, found := a.known[question]
 	if !found && len(a.known) < mostQuestions {
 		a.known[question] = impossible // it counts as a question from now on
-		n = a.least(lines, i)
+		n = a.countRemoved(lines, i)
 		a.known[question] = n
 	} else if !found {
 		n = impossible
@@ -185,7 +200,7 @@ func (a *alignment) of(lines []numbered, i int) int {
 	return n
 }
 
-func (a *alignment) least(lines []numbered, i int) int {
+func (a *alignment) countRemoved(lines []numbered, i int) int {
 	k, passed := a.k, a.passed()
 	for len(lines) > 0 && !k.replay.Concerns(lines[0].executed()) {
 		lines = lines[1:]
@@ -193,10 +208,10 @@ func (a *alignment) least(lines []numbered, i int) int {
 	if len(lines) == 0 {
 		n := 0
 		for _, e := range k.effects[i-passed:] {
-			switch {
-			case e.number > a.all:
+			if e.number > a.all {
 				return n
-			case !e.byItself():
+			}
+			if !e.byItself() {
 				return impossible
 			}
 			n++
@@ -204,26 +219,26 @@ func (a *alignment) least(lines []numbered, i int) int {
 		return n
 	}
 	c, n := lines[0].monitored, impossible
-	if k.late || !surely(k.replay.Outcomes(c.executed(), a.after[i]), a.after[i], c) {
-		n = a.of(lines[1:], i)
+	if k.late || !mustChange(k.replay.Outcomes(c.executed(), a.after[i]), a.after[i], c) {
+		n = a.leastRemoved(lines[1:], i)
 	}
 	for removed := 0; i-passed < len(k.effects); i++ {
 		base := a.after[i]
 		if took, _, how := k.fit(base, i-passed, k.replay.Outcomes(c.executed(), base), c); how != differently {
-			n = min(n, removed+a.of(lines[1:], i+took))
+			n = min(n, removed+a.leastRemoved(lines[1:], i+took))
 		}
 		if !k.effects[i-passed].ranOut(base, c.span) {
 			break
 		}
-		if lives(base, c.span) {
+		if isAlive(base, c.span) {
 			removed++
 		}
 	}
 	return n
 }
 
-// idle passes over effects that leave the key as it is: no line need wait for them.
-func (k *journalKey) idle() {
+// skipUnchanging passes over effects that leave the key as it is: no line need wait for them.
+func (k *journalKey) skipUnchanging() {
 	for len(k.effects) > 0 && k.effects[0].Kind == journal.Effect {
 		if r := k.replay; applied(&r, k.effects[0].Entry).Did != command.Kept {
 			break
@@ -231,17 +246,17 @@ func (k *journalKey) idle() {
 		k.pop()
 	}
 	if k.block != nil && (len(k.effects) == 0 || k.effects[0].block != k.block.number) {
-		k.close()
+		k.closeBlock()
 	}
 }
 
-// changes reports that a command may change a key.
-func changes(outcomes []command.Result) bool {
+// mayChange reports that a command may change a key.
+func mayChange(outcomes []command.Result) bool {
 	return slices.ContainsFunc(outcomes, func(r command.Result) bool { return r.Did != command.Kept })
 }
 
-// surely reports that a command changes a key whatever happens. One that writes what is there need not show.
-func surely(outcomes []command.Result, base command.Key, c monitored) bool {
+// mustChange reports that a command changes a key whatever happens. One that writes what is there need not show.
+func mustChange(outcomes []command.Result, base command.Key, c monitored) bool {
 	if len(outcomes) != 1 || outcomes[0].Did == command.Kept || outcomes[0].Did == command.Obscured || outcomes[0].After.Equal(base) {
 		return false
 	}
@@ -249,8 +264,8 @@ func surely(outcomes []command.Result, base command.Key, c monitored) bool {
 	return end == (command.Span{}) || end.From > c.span.To+near
 }
 
-// lives reports that a key is there, and for longer than a command takes.
-func lives(k command.Key, at command.Span) bool {
+// isAlive reports that a key is there, and for longer than a command takes.
+func isAlive(k command.Key, at command.Span) bool {
 	return k.Holds != command.Absent && (k.Expires == (command.Span{}) || k.Expires.From > at.To+near)
 }
 
@@ -289,7 +304,7 @@ func (k *journalKey) fit(base command.Key, from int, outcomes []command.Result, 
 			continue
 		}
 		for some := 1; some <= k.together(from); some++ {
-			if l := like(o.After, k.after(base, from, some), k.effects[from].Words, c); l > how {
+			if l := compareKeys(o.After, k.after(base, from, some), k.effects[from].Words, c); l > how {
 				n, best, how = some, o, l
 			}
 		}
@@ -310,29 +325,29 @@ func (k *journalKey) together(from int) int {
 	return 1
 }
 
-// like compares what a command made of a key, by its words, with what the journal says.
-func like(predicted, is command.Key, words []string, c monitored) likeness {
+// compareKeys compares what a command made of a key, by its words, with what the journal says.
+func compareKeys(predicted, is command.Key, words []string, c monitored) likeness {
 	if predicted.Holds == command.Unclear {
-		return alike(words, unconditional(c.args, c.db))
+		return compareWords(words, unconditional(c.args, c.db))
 	}
 	expected, end, none := predicted.Expires, is.Expires, command.Span{}
 	predicted.Expires = end
-	switch {
-	case !predicted.Equal(is) || (expected == none) != (end == none):
+	if !predicted.Equal(is) || (expected == none) != (end == none) {
 		return differently
-	case expected == none, end.From >= expected.From-near && end.To <= expected.To+near:
+	}
+	if expected == none || end.From >= expected.From-near && end.To <= expected.To+near {
 		return exactly
 	}
 	return nearly
 }
 
-// alike compares the words of an effect with those of a command of which only these are known. A server writes many commands down
+// compareWords compares the words of an effect with those of a command of which only these are known. A server writes many commands down
 // as they came: then other words are another's.
-func alike(effect, sent []string) likeness {
-	switch {
-	case slices.EqualFunc(effect, sent, strings.EqualFold):
+func compareWords(effect, sent []string) likeness {
+	if slices.EqualFunc(effect, sent, strings.EqualFold) {
 		return exactly
-	case slices.Contains(asTheyCame, effect[0]) && strings.EqualFold(effect[0], sent[0]):
+	}
+	if slices.Contains(asTheyCame, effect[0]) && strings.EqualFold(effect[0], sent[0]) {
 		return differently
 	}
 	return nearly
@@ -356,33 +371,31 @@ func (k *journalKey) apply(e journal.Entry) command.Change { return applied(&k.r
 
 // applied lets a key become what an entry says. All its times are absolute, and it stands there because it was done.
 func applied(r *command.Replay, e journal.Entry) command.Change {
-	switch e.Kind {
-	case journal.Gap:
-		r.Key = command.Key{} // what Base does not bring back is gone
-	case journal.Known:
-	case journal.Effect, journal.Base:
+	if e.Kind == journal.Effect || e.Kind == journal.Base {
 		return r.See(command.Executed{Words: e.Words, DB: e.DB}, false)
+	}
+	if e.Kind == journal.Gap {
+		r.Key = command.Key{} // what Base does not bring back is gone
 	}
 	return command.Change{}
 }
 
 // settle records what a line did.
 func (k *journalKey) settle(c choice, line monitored, now func() command.Span) {
-	switch c.kind {
-	case nothing, waits:
-	case lacks:
+	if c.kind == lacks {
 		if k.block != nil {
-			k.close()
+			k.closeBlock()
 		}
-		k.unclear(history.Value{Client: line.caller, Rare: &history.Rare{
+		k.recordUnclear(history.Value{Client: line.caller, Rare: &history.Rare{
 			Detail: strings.ToUpper(line.args[0]) + " (it is not in the node's journal)"}})
 		k.replay.Key = command.Key{Holds: command.Unclear}
-	case takes:
+	}
+	if c.kind == takes {
 		for range c.own {
-			k.itself(now())
+			k.recordOwnEffect(now())
 		}
 		for i := range c.n {
-			k.taken(c.result, line, i+1 < c.n)
+			k.takeEffect(c.result, line, i+1 < c.n)
 		}
 	}
 }
@@ -393,8 +406,8 @@ func (k *journalKey) pop() effect {
 	return e
 }
 
-// taken lets a line take the effect at the head; more: and the next one.
-func (k *journalKey) taken(r command.Result, line monitored, more bool) {
+// takeEffect lets a line take the effect at the head; more: and the next one.
+func (k *journalKey) takeEffect(r command.Result, line monitored, more bool) {
 	e := k.pop()
 	if k.block == nil {
 		k.block = &step{number: e.block, before: k.replay.Key, extended: true, line: line, at: line.span}
@@ -408,46 +421,55 @@ func (k *journalKey) taken(r command.Result, line monitored, more bool) {
 		b.at = command.At(end.From - (r.After.Expires.From - line.span.From))
 	}
 	if !more && (len(k.effects) == 0 || k.effects[0].block != e.block) {
-		k.close()
+		k.closeBlock()
 	}
 }
 
-// close records what a block did in all.
-func (k *journalKey) close() {
+// closeBlock records what a block did in all.
+func (k *journalKey) closeBlock() {
 	b, now := k.block, k.replay.Key
 	k.block = nil
 	b.expired = now.Holds == command.Absent && b.before.Expires != (command.Span{}) && b.before.Expires.From < b.at.To
 	change, before := b.change(now)
 	k.now = b.line
 	if change.Did != command.Kept && b.line.stranger {
-		k.strange(&b.line)
-		k.found(b.at)
+		k.recordStranger(&b.line)
+		k.recordFound(b.at)
 		return
 	}
-	k.tell(change, before, b.line.args[0], b.line.caller, b.at)
+	k.recordChange(change, before, b.line.args[0], b.line.caller, b.at)
 }
 
-// itself records what the node did by itself.
-func (k *journalKey) itself(now command.Span) {
+// recordOwnEffect records what the node did by itself.
+func (k *journalKey) recordOwnEffect(now command.Span) {
 	before, e := k.replay.Key, k.pop()
 	k.apply(e.Entry)
-	switch {
-	case e.Kind == journal.Gap:
+	if e.Kind == journal.Gap {
 		k.copied = before
-	case e.Kind == journal.Known && !k.replay.Equal(k.copied):
-		k.unclear(history.Value{Rare: &history.Rare{Detail: "a copy of another node's data"}})
-		k.found(now)
-	case e.Kind == journal.Known:
-	case e.Kind == journal.Base, before.Holds == command.Absent:
-	case before.Expires != (command.Span{}) && before.Expires.From <= now.To:
-		k.emit(history.KeyExpired, k.owner(before), "", nil)
-	default:
-		k.emit(history.KeyDeleted, k.owner(before), "", nil)
+	}
+	if e.Kind == journal.Known && !k.replay.Equal(k.copied) {
+		k.recordUnclear(history.Value{Rare: &history.Rare{Detail: "a copy of another node's data"}})
+		k.recordFound(now)
+	}
+	if e.Kind == journal.Effect {
+		k.removed(before, now)
 	}
 }
 
-// unexplained records an effect that no line fits: of a command that has waited until another's woke it, or nobody knows whose.
-func (k *journalKey) unexplained(now command.Span) {
+// removed records that the node removed the key, if it was there.
+func (k *journalKey) removed(before command.Key, now command.Span) {
+	if before.Holds == command.Absent {
+		return
+	}
+	if before.Expires != (command.Span{}) && before.Expires.From <= now.To {
+		k.recordKey(history.KeyExpired, k.owner(before), "", nil)
+		return
+	}
+	k.recordKey(history.KeyDeleted, k.owner(before), "", nil)
+}
+
+// recordUnexplained records an effect that no line fits: of a command that has waited until another's woke it, or nobody knows whose.
+func (k *journalKey) recordUnexplained(now command.Span) {
 	e, waiter := k.pop(), ""
 	if change := k.apply(e.Entry); change.Did == command.Kept {
 		return
@@ -455,23 +477,25 @@ func (k *journalKey) unexplained(now command.Span) {
 	if k.strangers != nil {
 		waiter = k.strangers.Served(k.node, k.replay.Name)
 	}
-	k.obscured(e.Words[0], waiter)
-	k.found(now)
+	k.recordUnknown(e.Words[0], waiter)
+	k.recordFound(now)
 }
 
-// found records what the key is, where nobody knows who did it.
-func (k *journalKey) found(now command.Span) {
+// recordFound records what the key is, where nobody knows who did it.
+func (k *journalKey) recordFound(now command.Span) {
 	end := k.replay.Expires
 	switch {
-	case k.replay.Holds == command.Absent && k.obscure:
-		k.emit(history.KeyDeleted, "", "", nil)
 	case k.replay.Holds == command.Absent:
-	case k.replay.Holds == command.Unclear && !k.obscure:
-		k.unclear(history.Value{Rare: &history.Rare{Detail: "a key found that is a stream, or has more than 1000 elements,"}})
+		if k.unclear {
+			k.recordKey(history.KeyDeleted, "", "", nil)
+		}
 	case k.replay.Holds == command.Unclear:
+		if !k.unclear {
+			k.recordUnclear(history.Value{Rare: &history.Rare{Detail: "a key found that is a stream, or has more than 1000 elements,"}})
+		}
 	case end != (command.Span{}) && end.To < now.From:
 		k.replay.Key = command.Key{}
 	default:
-		k.emit(history.KeySet, k.owner(k.replay.Key), "", k.lives(now))
+		k.recordKey(history.KeySet, k.owner(k.replay.Key), "", k.ttlAt(now))
 	}
 }

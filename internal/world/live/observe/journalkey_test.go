@@ -73,7 +73,7 @@ func TestAJournalThatIsWrittenLate(t *testing.T) {
 
 // read is the reader of a key's journal, which a test writes.
 type read struct {
-	*journalled
+	*journalReader
 	events []string
 }
 
@@ -83,7 +83,7 @@ func newRead(is command.Key) *read {
 	w := &nodeWatch{o: o, n: &server.Node{Name: "A"}, redis: command.ParseServer("7.0.15", "")}
 	k := &journalKey{keyLog: w.logOf("lock")}
 	k.replay.Key = is
-	r.journalled = &journalled{w: w, keys: []*journalKey{k}, byName: map[string]*journalKey{"lock": k}}
+	r.journalReader = &journalReader{w: w, keys: []*journalKey{k}, byName: map[string]*journalKey{"lock": k}}
 	return r
 }
 
@@ -123,7 +123,7 @@ func TestALockInAnotherDatabase(t *testing.T) {
 		r := newRead(command.Key{})
 		r.w.o.Strangers = &Strangers{Keys: named("lock")}
 		for _, db := range c.databases {
-			r.take(in(db))
+			r.handOut(in(db))
 		}
 		if got := strings.Join(r.events, ";"); got != c.want {
 			t.Errorf("%v: got %q, want %q", c.databases, got, c.want)
@@ -170,7 +170,7 @@ func TestWhatAJournalTells(t *testing.T) {
 			entries := strings.Split(block, "|")
 			for i, e := range entries {
 				if e != "" {
-					r.take(journal.Entry{Kind: journal.Effect, Words: strings.Fields(e), First: i == 0, Last: i == len(entries)-1})
+					r.handOut(journal.Entry{Kind: journal.Effect, Words: strings.Fields(e), First: i == 0, Last: i == len(entries)-1})
 				}
 			}
 		}
@@ -187,7 +187,7 @@ func TestWhatAJournalTells(t *testing.T) {
 	}
 }
 
-// A server that is killed is observed no more, and its journal is closed: a look that comes later is no error of the run.
+// A server that is killed is observed no more, and its journal is closed: a reading that comes later is no error of the run.
 func TestAJournalIsNotReadAfterItsStream(t *testing.T) {
 	r := newRead(command.Key{})
 	r.w.o.Stop = func() { t.Error("the run was stopped") }
@@ -195,7 +195,7 @@ func TestAJournalIsNotReadAfterItsStream(t *testing.T) {
 	r.end()
 	_ = r.file.Close()
 	r.finish(r.read, r.seen)
-	if err := r.w.o.Err(); err != nil || r.pulled() {
+	if err := r.w.o.Err(); err != nil || r.readOrFail() {
 		t.Errorf("it is read again, with the error %v", err)
 	}
 }

@@ -11,18 +11,18 @@ import (
 // of them until the node has told.
 type doubt struct {
 	command, caller string
-	ways            []way
-	// replicated is the question whose answer alone counts, where replication may have changed the key beside all ways; nil:
+	possibilities   []possibility
+	// replicated is the question whose answer alone counts, where replication may have changed the key beside all possibilities; nil:
 	// any answer counts.
-	replicated *look
+	replicated *keyQuery
 }
 
-// way is one way in which it may have gone, and what the key is after it.
-type way struct {
+// possibility is one way in which it may have gone, and what the key is after it.
+type possibility struct {
 	after command.Key
 	deeds []deed
-	// forgot: the node had evicted the key.
-	forgot bool
+	// evicted: the node had evicted the key.
+	evicted bool
 }
 
 // deed is what a command did.
@@ -32,13 +32,13 @@ type deed struct {
 	command.Result
 }
 
-// mostWays bounds the ways that a doubt can have.
-const mostWays = 100
+// mostPossibilities bounds the possibilities that a doubt can have.
+const mostPossibilities = 100
 
-// then are the ways on from this one, after one more command.
-func (w way) then(d deed, results ...command.Result) (list []way) {
+// andThen are the possibilities from this one on, after one more command.
+func (w possibility) andThen(d deed, results ...command.Result) (list []possibility) {
 	for _, r := range results {
-		next := way{r.After, w.deeds, w.forgot}
+		next := possibility{r.After, w.deeds, w.evicted}
 		if d.Result = r; r.Did != command.Kept || r.Expired {
 			next.deeds = append(slices.Clip(w.deeds), d)
 		}
@@ -47,11 +47,11 @@ func (w way) then(d deed, results ...command.Result) (list []way) {
 	return list
 }
 
-// forgotten are the ways on from one if the node had evicted the key before a command, and the command did something else for that
+// ifEvicted are the possibilities from one on if the node had evicted the key before a command, and the command did something else for that
 // than the change says. Nothing is evicted within a step.
-func (k *keyWatch) forgotten(w way, d deed, change command.Change) []way {
+func (k *keyWatch) ifEvicted(w possibility, d deed, change command.Change) []possibility {
 	there := w.after.Holds != command.Absent && w.after.Holds != command.Unclear
-	if !k.evicts || w.forgot || d.line.step == k.touched || !k.replay.Concerns(d.line.executed()) || !there {
+	if !k.evicts || w.evicted || d.line.step == k.touched || !k.replay.Concerns(d.line.executed()) || !there {
 		return nil
 	}
 	alive := command.Result{Change: change, After: k.replay.Key}
@@ -68,14 +68,14 @@ func (k *keyWatch) forgotten(w way, d deed, change command.Change) []way {
 	went := deed{line: d.line, before: w.after, Result: command.Result{Change: command.Change{Did: command.Deleted}}}
 	went.line.caller = ""
 	d.before = command.Key{}
-	return way{deeds: append(slices.Clip(w.deeds), went), forgot: true}.then(d, gone)
+	return possibility{deeds: append(slices.Clip(w.deeds), went), evicted: true}.andThen(d, gone)
 }
 
-// branches takes a command into a doubt; false: nobody could tell what it did.
-func (k *keyWatch) branches(c monitored) bool {
+// followPossibilities takes a command into a doubt; false: nobody could tell what it did.
+func (k *keyWatch) followPossibilities(c monitored) bool {
 	defer func() { k.replay.Key = command.Key{Holds: command.Unclear} }()
-	var ways []way
-	for _, w := range k.doubt.ways {
+	var possibilities []possibility
+	for _, w := range k.doubt.possibilities {
 		k.replay.Key = w.after
 		change := k.replay.See(c.executed(), k.behind)
 		d := deed{line: c, before: w.after}
@@ -83,53 +83,53 @@ func (k *keyWatch) branches(c monitored) bool {
 		case change.Lasting, change.Did != command.Kept && c.stranger, change.Did == command.Obscured && change.Either == nil:
 			return false
 		case change.Either != nil:
-			ways = append(ways, w.then(d, change.Either...)...)
+			possibilities = append(possibilities, w.andThen(d, change.Either...)...)
 		default:
-			ways = append(ways, w.then(d, command.Result{Change: change, After: k.replay.Key})...)
+			possibilities = append(possibilities, w.andThen(d, command.Result{Change: change, After: k.replay.Key})...)
 		}
-		ways = append(ways, k.forgotten(w, d, change)...)
+		possibilities = append(possibilities, k.ifEvicted(w, d, change)...)
 	}
-	if len(ways) > mostWays {
+	if len(possibilities) > mostPossibilities {
 		return false
 	}
-	k.doubt.ways = ways
+	k.doubt.possibilities = possibilities
 	return true
 }
 
-// decide ends a doubt where what the node says of the key fits one way alone. evicted: it has evicted keys since it was asked last.
+// decide ends a doubt where what the node says of the key fits one possibility alone. evicted: it has evicted keys since it was asked last.
 func (k *keyWatch) decide(d *doubt, seen command.Key, at command.Span, evicted bool) bool {
-	var found []*way
-	forgotten := 0 // ways in which the node had forgotten the key, and no client did anything
-	for i := range d.ways {
-		w := &d.ways[i]
-		if !evicted && w.forgot || !fits(w.after, seen, at) {
+	var found []*possibility
+	forgotten := 0 // possibilities in which the node had forgotten the key, and no client did anything
+	for i := range d.possibilities {
+		w := &d.possibilities[i]
+		if !evicted && w.evicted || !fits(w.after, seen, at) {
 			continue
 		}
 		found = append(found, w)
-		if w.forgot && !slices.ContainsFunc(w.deeds, func(d deed) bool { return d.line.caller != "" }) {
+		if w.evicted && !slices.ContainsFunc(w.deeds, func(d deed) bool { return d.line.caller != "" }) {
 			forgotten++
 		}
 	}
 	if len(found) == 0 {
 		return false
 	}
-	// The way without forgetting comes first. A client that removes what it set is accused of nothing, if the node was quicker.
+	// The possibility without an eviction comes first. A client that removes what it set is accused of nothing, if the node was quicker.
 	own := !slices.ContainsFunc(found[0].deeds, func(d deed) bool { return d.line.caller != k.setBy })
-	if others := len(found) - 1; others > 0 && (found[0].forgot || others != forgotten || !own) {
+	if others := len(found) - 1; others > 0 && (found[0].evicted || others != forgotten || !own) {
 		return false
 	}
-	k.went(found[0])
+	k.recordPossibility(found[0])
 	return true
 }
 
-// went records what happened in a way.
-func (k *keyWatch) went(w *way) {
+// recordPossibility records what happened in a possibility that was the case.
+func (k *keyWatch) recordPossibility(w *possibility) {
 	for _, one := range w.deeds {
 		if k.open != nil && (k.open.number != one.line.step || k.open.line.caller != one.line.caller) {
 			k.finish()
 		}
 		k.replay.Key = one.After
-		k.tell(one.Change, one.before, one.line)
+		k.addToStep(one.Change, one.before, one.line)
 	}
 	k.finish()
 	k.replay.Key = w.after
@@ -138,19 +138,19 @@ func (k *keyWatch) went(w *way) {
 // giveUp ends a doubt about which the node says nothing: what was done if it forgot nothing was done if it has never been seen to.
 func (k *keyWatch) giveUp() {
 	if d := k.doubt; d != nil && k.evicts && k.evicted == k.evictedFirst {
-		plain := slices.DeleteFunc(slices.Clone(d.ways), func(w way) bool { return w.forgot })
+		plain := slices.DeleteFunc(slices.Clone(d.possibilities), func(w possibility) bool { return w.evicted })
 		if len(plain) == 1 {
 			k.doubt = nil
-			k.went(&plain[0])
+			k.recordPossibility(&plain[0])
 		}
 	}
-	k.doubtStays()
+	k.recordDoubt()
 }
 
-// doubtStays records that nobody knows what happened.
-func (k *keyWatch) doubtStays() {
+// recordDoubt records that nobody knows what happened.
+func (k *keyWatch) recordDoubt() {
 	if d := k.doubt; d != nil {
 		k.doubt = nil
-		k.obscured(d.command, d.caller)
+		k.recordUnknown(d.command, d.caller)
 	}
 }

@@ -17,16 +17,16 @@ import (
 type keyWatch struct {
 	keyLog
 	// ask asks the node for the key's state; nil: it cannot be asked.
-	ask func(number int) *look
+	ask func(number int) *keyQuery
 	// after calls a function later.
 	after func(time.Duration, func()) *time.Timer
 
 	mu    sync.Mutex // guards what follows
 	begun bool
-	// asked are the questions whose answers have not shown in the stream.
-	asked  []*look
-	number int
-	doubt  *doubt
+	// queries are the questions whose answers have not shown in the stream.
+	queries []*keyQuery
+	number  int
+	doubt   *doubt
 	// open is what the latest step did so far, where more of it may follow; nil: nothing.
 	open *step
 	// evicts: the node may evict the key. It had evicted this many keys at first, and at the latest answer.
@@ -63,16 +63,14 @@ func (k *keyWatch) see(c monitored) {
 	if k.open != nil && k.open.number != c.step {
 		k.finish()
 	}
-	if l := k.answered(c); l != nil {
+	if l := k.answeredBy(c); l != nil {
 		<-l.done
 		k.takeAnswer(l, c.span)
 	}
-	k.carriedOut(c)
-	switch open := k.open; {
-	case open == nil:
-	case !c.more:
+	k.replayLine(c)
+	if open := k.open; !c.more {
 		k.finish()
-	case open.line.at == c.at && k.after != nil:
+	} else if open != nil && open.line.at == c.at && k.after != nil {
 		k.after(stepWithin, func() { k.finishLater(open) })
 	}
 	k.awaitEnd(c.span)
@@ -92,13 +90,13 @@ func (k *keyWatch) awaitEnd(now command.Span) {
 		k.timer.Stop()
 	}
 	if end.From < end.To {
-		k.question()
+		k.askNode()
 	}
 	if end.To > 0 && k.after != nil {
 		k.timer = k.after(time.Duration(end.To-now.To+1)*time.Millisecond, func() {
 			k.mu.Lock()
 			defer k.mu.Unlock()
-			k.question()
+			k.askNode()
 		})
 	}
 }
@@ -128,7 +126,7 @@ func (k *keyWatch) finish() {
 	}
 	k.behind = k.behind && change.Did != command.Wrote
 	k.now = s.line
-	k.keyLog.tell(change, before, s.line.args[0], s.line.caller, s.at)
+	k.recordChange(change, before, s.line.args[0], s.line.caller, s.at)
 }
 
 // clockPace is how many times as fast as ours a node's clock may have run before it
@@ -144,26 +142,26 @@ func (k *keyWatch) Follow(at, now time.Duration) {
 	k.last, k.came = at, now
 }
 
-// answered is the question whose answer a line shows, and nil for other lines.
-func (k *keyWatch) answered(c monitored) *look {
-	for i, l := range k.asked {
+// answeredBy is the question whose answer a line shows, and nil for other lines.
+func (k *keyWatch) answeredBy(c monitored) *keyQuery {
+	for i, l := range k.queries {
 		if c.args[len(c.args)-1] == l.mark {
-			k.asked = append(k.asked[:i:i], k.asked[i+1:]...)
+			k.queries = append(k.queries[:i:i], k.queries[i+1:]...)
 			return l
 		}
 	}
 	return nil
 }
 
-// carriedOut replays a command.
-func (k *keyWatch) carriedOut(c monitored) {
+// replayLine replays a command.
+func (k *keyWatch) replayLine(c monitored) {
 	if !k.begun || k.hopeless {
 		return
 	}
 	before := k.replay.Key
 	k.now = c
-	k.writes(&c)
-	if k.doubt != nil && k.branches(c) {
+	k.noteFields(&c)
+	if k.doubt != nil && k.followPossibilities(c) {
 		return
 	}
 	change := k.replay.See(c.executed(), k.behind)
@@ -174,42 +172,43 @@ func (k *keyWatch) carriedOut(c monitored) {
 		k.replay.Key = after
 	}
 	if change.Did != command.Kept || change.Lasting {
-		k.doubtStays() // it came before the answer
+		k.recordDoubt() // it came before the answer
 	}
 	if change.Lasting {
 		k.hopeless, k.replay.Key = true, command.Key{Holds: command.Unclear}
-		k.obscured(c.args[0], c.caller)
+		k.recordUnknown(c.args[0], c.caller)
 		return
 	}
 	if change.Did != command.Kept && c.stranger {
-		k.strange(&c)
+		k.recordStranger(&c)
 		return
 	}
 	d, is := deed{line: c, before: before}, k.replay.Key
-	forgotten := k.forgotten(way{after: before}, d, change)
+	forgotten := k.ifEvicted(possibility{after: before}, d, change)
 	if k.ask != nil && (change.Either != nil || len(forgotten) > 0) {
 		results := change.Either
 		if results == nil {
 			results = []command.Result{{Change: change, After: is}}
 		}
-		k.doubt = &doubt{command: c.args[0], caller: c.caller, ways: append(way{}.then(d, results...), forgotten...)}
+		k.doubt = &doubt{command: c.args[0], caller: c.caller, possibilities: append(possibility{}.andThen(d, results...), forgotten...)}
 		k.replay.Key = command.Key{Holds: command.Unclear}
-		k.question()
+		k.askNode()
 		return
 	}
 	k.replay.Key = is
-	k.tell(change, before, c)
+	k.addToStep(change, before, c)
 }
 
-// tell takes what a command did to the key, which was as before says, for what its step did. It is recorded at the end of that.
-func (k *keyWatch) tell(change command.Change, before command.Key, line monitored) {
-	switch {
-	case change.Did == command.Obscured:
-		k.keyLog.tell(change, before, line.args[0], line.caller, line.span)
+// addToStep takes what a command did to the key, which was as before says, for what its step did. It is recorded at the end of that.
+func (k *keyWatch) addToStep(change command.Change, before command.Key, line monitored) {
+	if change.Did == command.Obscured {
+		k.recordChange(change, before, line.args[0], line.caller, line.span)
 		return
-	case change.Did == command.Kept && !change.Expired:
+	}
+	if change.Did == command.Kept && !change.Expired {
 		return
-	case k.open == nil:
+	}
+	if k.open == nil {
 		k.open = &step{number: line.step, before: before, expired: change.Expired, line: line, at: line.span}
 	}
 	if k.open.add(change, k.replay.Key); change.Ends {
@@ -221,11 +220,12 @@ func (k *keyWatch) tell(change command.Change, before command.Key, line monitore
 func (k *keyWatch) known() command.Key {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	switch d := k.doubt; {
-	case d == nil:
+	d := k.doubt
+	if d == nil {
 		return k.replay.Key
-	case d.replicated != nil && len(d.ways) == 1:
-		return d.ways[0].after
+	}
+	if d.replicated != nil && len(d.possibilities) == 1 {
+		return d.possibilities[0].after
 	}
 	return command.Key{Holds: command.Unclear}
 }
@@ -235,36 +235,35 @@ func (k *keyWatch) goOn(before command.Key) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.finish()
-	switch {
-	case before.Holds == command.Unclear:
-		k.unclear(history.Value{Rare: &history.Rare{Detail: "connections that the server closed"}})
-	case k.ask != nil:
+	if before.Holds == command.Unclear {
+		k.recordUnclear(history.Value{Rare: &history.Rare{Detail: "connections that the server closed"}})
+	} else if k.ask != nil {
 		k.number++
 		l := k.ask(k.number)
-		k.asked = append(k.asked, l)
+		k.queries = append(k.queries, l)
 		k.begun, k.replay.Key = true, command.Key{Holds: command.Unclear}
-		k.doubt = &doubt{command: "replication", ways: []way{{after: before}}, replicated: l}
+		k.doubt = &doubt{command: "replication", possibilities: []possibility{{after: before}}, replicated: l}
 	}
 }
 
-// learnsOf asks the node for the key's state, if it is known to have the key, and has evicted others than when it was asked last.
+// askIfEvicted asks the node for the key's state, if it is known to have the key, and has evicted others than when it was asked last.
 // It reports that there is nothing to ask.
-func (k *keyWatch) learnsOf(evicted int64) bool {
+func (k *keyWatch) askIfEvicted(evicted int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.evicted == evicted || k.replay.Holds == command.Absent || k.replay.Holds == command.Unclear {
 		return true
 	}
-	k.question() // an answer that is under way may be older
+	k.askNode() // an answer that is under way may be older
 	return false
 }
 
-// question asks the node for the key's state, unless an answer is under way.
-func (k *keyWatch) question() {
+// askNode asks the node for the key's state, unless an answer is under way.
+func (k *keyWatch) askNode() {
 	if k.ask == nil || k.hopeless {
 		return
 	}
-	for _, l := range k.asked {
+	for _, l := range k.queries {
 		select {
 		case <-l.done:
 			if l.err == nil {
@@ -275,11 +274,11 @@ func (k *keyWatch) question() {
 		}
 	}
 	k.number++
-	k.asked = append(k.asked, k.ask(k.number))
+	k.queries = append(k.queries, k.ask(k.number))
 }
 
 // takeAnswer takes in the answer to a question, which shows in the stream at an instant.
-func (k *keyWatch) takeAnswer(l *look, at command.Span) {
+func (k *keyWatch) takeAnswer(l *keyQuery, at command.Span) {
 	d := k.doubt
 	replicated := d != nil && d.replicated != nil
 	if replicated && d.replicated != l {
@@ -299,35 +298,35 @@ func (k *keyWatch) takeAnswer(l *look, at command.Span) {
 		return
 	}
 	if d != nil && !replicated {
-		k.obscured(d.command, d.caller)
+		k.recordUnknown(d.command, d.caller)
 	}
 	if k.begun && (k.replay.Holds != command.Unclear || k.hopeless) {
 		if l.err != nil || k.hopeless || k.agrees(seen, at, behind) {
 			return
 		}
 		if evicted && seen.Holds == command.Absent {
-			k.emit(history.KeyDeleted, k.owner(k.replay.Key), "", nil)
+			k.recordKey(history.KeyDeleted, k.owner(k.replay.Key), "", nil)
 			k.replay.Key = command.Key{}
 			return
 		}
-		k.unclear(history.Value{Rare: &history.Rare{Detail: unseenChange}})
+		k.recordUnclear(history.Value{Rare: &history.Rare{Detail: unseenChange}})
 	}
-	k.found(seen, l, d != nil, replicated)
+	k.goOnFrom(seen, l, d != nil, replicated)
 }
 
-// found goes on from what a node has said of the key. doubted: what had become of it was in doubt.
-func (k *keyWatch) found(seen command.Key, l *look, doubted, replicated bool) {
+// goOnFrom goes on from what a node has said of the key. doubted: what had become of it was in doubt.
+func (k *keyWatch) goOnFrom(seen command.Key, l *keyQuery, doubted, replicated bool) {
 	k.begun, k.replay.Key = true, seen
 	switch {
-	case seen.Holds == command.Unclear && !doubted && !k.obscure:
+	case seen.Holds == command.Unclear && !doubted && !k.unclear:
 		k.record(history.Event{Process: k.node, Type: history.Info, F: history.KeyUnclear, Value: history.Value{
 			Key: k.shown, Rare: &history.Rare{Detail: "a " + l.state.kind + " found"},
 		}})
-		k.obscure = true
+		k.unclear = true
 	case seen.Holds != command.Unclear && seen.Holds != command.Absent:
-		k.emit(history.KeySet, k.owner(seen), "", living(l.state.ttl))
-	case (k.obscure || replicated) && seen.Holds == command.Absent:
-		k.emit(history.KeyDeleted, "", "", nil)
+		k.recordKey(history.KeySet, k.owner(seen), "", grantOfTTL(l.state.ttl))
+	case (k.unclear || replicated) && seen.Holds == command.Absent:
+		k.recordKey(history.KeyDeleted, "", "", nil)
 	}
 }
 
@@ -343,7 +342,7 @@ func (k *keyWatch) agrees(seen command.Key, at command.Span, behind bool) bool {
 	case is.Holds == command.Absent:
 		return seen.Holds == command.Absent
 	case seen.Holds == command.Absent && (fits(is, seen, at) || behind && end != none):
-		k.emit(history.KeyExpired, k.owner(is), "", nil)
+		k.recordKey(history.KeyExpired, k.owner(is), "", nil)
 		k.replay.Key = command.Key{}
 		return true
 	case !holdsTheSame(is, seen) || (end == none) != (seen.Expires == none):
@@ -371,7 +370,7 @@ func (k *keyWatch) end() {
 // any: they show in the stream a little later.
 func (k *keyWatch) settle(ctx context.Context) bool {
 	k.mu.Lock()
-	asked := k.asked
+	asked := k.queries
 	k.mu.Unlock()
 	waited := false
 	for _, l := range asked {

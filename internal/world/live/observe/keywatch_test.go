@@ -36,7 +36,7 @@ type watched struct {
 	*keyWatch
 	front  *nodeWatch
 	events []string
-	looks  []*look
+	looks  []*keyQuery
 }
 
 func newWatched() *watched {
@@ -44,16 +44,16 @@ func newWatched() *watched {
 	o := &Observation{Record: func(e history.Event) { w.events = append(w.events, told(e)) }}
 	w.front = &nodeWatch{o: o, n: &server.Node{Name: "A"}, names: connectionNames{"h:1": "c1", "h:2": "c2"},
 		begun: make(map[string]time.Duration), redis: command.ParseServer("7.0.15", "")}
-	keys := newReplays(w.front)
+	keys := newReplayReader(w.front)
 	w.front.keys = keys
 	keys.follow("lock", false)
 	w.keyWatch = keys.watches[0]
-	w.ask = func(number int) *look {
-		l := &look{mark: fmt.Sprint("mark-", number), done: make(chan struct{})}
+	w.ask = func(number int) *keyQuery {
+		l := &keyQuery{mark: fmt.Sprint("mark-", number), done: make(chan struct{})}
 		w.looks = append(w.looks, l)
 		return l
 	}
-	w.question()
+	w.askNode()
 	w.answer(keyState{kind: "none"}, nil, 0)
 	return w
 }
@@ -255,7 +255,7 @@ func TestANodeThatForgets(t *testing.T) {
 				w.line(2, source, words)
 			}
 			if w.front.keys.marked(); c.lines == nil {
-				w.question()
+				w.askNode()
 			}
 			w.answer(c.state, nil, 2.1)
 			if !slices.Equal(w.events, c.want) {
@@ -327,7 +327,7 @@ func followRealServer(t *rapid.T, n *server.Node, d server.Door, evicts bool) bo
 		defer mu.Unlock()
 		events = append(events, e)
 	}}, n: n, names: make(connectionNames), begun: make(map[string]time.Duration), redis: command.ParseServer("7.0.15", "")}
-	keys := newReplays(w)
+	keys := newReplayReader(w)
 	w.keys = keys
 	keys.follow("lock", false)
 	k := keys.watches[0]
@@ -370,9 +370,9 @@ func followRealServer(t *rapid.T, n *server.Node, d server.Door, evicts bool) bo
 	suite.Eventually(t, "the key's end to be clear", func() bool {
 		awaitMark(t, m, n)
 		evicted, err := evictedBy(ctx, n)
-		return !k.settle(ctx) && err == nil && k.learnsOf(evicted)
+		return !k.settle(ctx) && err == nil && k.askIfEvicted(evicted)
 	})
-	before, err := lookAt(ctx, n, "lock", "end")
+	before, err := readKeyState(ctx, n, "lock", "end")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -405,7 +405,7 @@ func awaitMark(t *rapid.T, m *monitor, n *server.Node) {
 	suite.Receive(t, "a mark in the stream", shown)
 }
 
-// fitsNow compares a replay with what a look found a moment ago.
+// fitsNow compares a replay with what a query found a moment ago.
 func fitsNow(got command.Key, s keyState, now command.Span) bool {
 	switch gone := s.ttl.IsSet() && s.till+time.Duration(s.ttl.V()).Milliseconds() < now.To; {
 	case got.Holds == command.Absent && gone: // it has gone since
@@ -422,7 +422,7 @@ func fitsNow(got command.Key, s keyState, now command.Span) bool {
 // TestEndedBeforeItBegan: a server may close the stream before the keys were asked for.
 func TestEndedBeforeItBegan(t *testing.T) {
 	w := &nodeWatch{o: &Observation{}, n: &server.Node{Name: "A"}}
-	keys := &replays{w: w, ended: make(chan struct{}), watches: []*keyWatch{{ask: func(int) *look { panic("it is asked") }}}}
+	keys := &replayReader{w: w, ended: make(chan struct{}), watches: []*keyWatch{{ask: func(int) *keyQuery { panic("it is asked") }}}}
 	keys.end()
 	if err := keys.start(context.Background()); err == nil || err.Error() != "the observation of node A ended early" {
 		t.Errorf("it begins with the error %v", err)

@@ -59,16 +59,16 @@ func Steady(measure func() (offset, uncertain time.Duration)) func() (offset, un
 
 // nodeWatch follows the lock's keys on a node.
 type nodeWatch struct {
-	o     *Observation
-	n     *server.Node
-	names connectionNames
-	redis command.Server
-	guard *guard // nil: clients may write any keys
+	o      *Observation
+	n      *server.Node
+	names  connectionNames
+	redis  command.Server
+	prefix *prefixGuard // nil: clients may write any keys
 	// keys follows the keys.
 	keys keyReader
 
-	// said: the history says that there were more keys than are followed.
-	said bool
+	// saidFull: the history says that there were more keys than are followed.
+	saidFull bool
 	// script is the caller's line of the script that runs.
 	script monitored
 	// begun has, by connection, when the transaction that it carries out began; 0: it has only said MULTI.
@@ -103,11 +103,11 @@ func (w *nodeWatch) see(c monitored) {
 		return // a link opens a connection, and names it next
 	}
 	w.names.learn(c)
-	w.place(&c)
-	w.linked(&c)
+	w.placeLine(&c)
+	w.addLinkFacts(&c)
 	if s := w.o.Strangers; s != nil {
 		w.discover(c.args[1:])
-		w.guarded(s, c)
+		w.checkProgram(s, c)
 	}
 	if c.source != "lua" {
 		w.script = c
@@ -115,16 +115,16 @@ func (w *nodeWatch) see(c monitored) {
 	w.keys.see(c)
 }
 
-// place finds out whose a line is, when it was carried out, and of which step it is. Commands of a script show "lua" as their
+// placeLine finds out whose a line is, when it was carried out, and of which step it is. Commands of a script show "lua" as their
 // source, and follow the script's own line. For them and for those of a transaction the node's time stands still.
-func (w *nodeWatch) place(c *monitored) {
+func (w *nodeWatch) placeLine(c *monitored) {
 	goesOn := c.source == "lua"
 	if goesOn {
 		c.caller, c.span, c.more = w.script.caller, span(min(w.script.at, c.at), c.at), true
 	} else {
 		w.identify(c.source)
 		c.caller, c.span = w.names.client(c.source, w.o.Strangers != nil), span(c.at, c.at)
-		goesOn = w.transacts(c)
+		goesOn = w.inTransaction(c)
 	}
 	if !goesOn {
 		w.step++
@@ -141,8 +141,8 @@ func (w *nodeWatch) place(c *monitored) {
 // the other, so it has not begun before the line of the command before it either.
 const longest = 20 * time.Millisecond
 
-// transacts says of a line what it has to do with a transaction, and reports whether it goes on with one.
-func (w *nodeWatch) transacts(c *monitored) bool {
+// inTransaction says of a line what it has to do with a transaction, and reports whether it goes on with one.
+func (w *nodeWatch) inTransaction(c *monitored) bool {
 	name := strings.ToUpper(c.args[0])
 	began, open := w.begun[c.source]
 	switch {
@@ -160,9 +160,9 @@ func (w *nodeWatch) transacts(c *monitored) bool {
 	return open && began > 0
 }
 
-// linked adds what the links know of a line. Who is neither a client over its link nor a
+// addLinkFacts adds what the links know of a line. Who is neither a client over its link nor a
 // primary is a stranger.
-func (w *nodeWatch) linked(c *monitored) {
+func (w *nodeWatch) addLinkFacts(c *monitored) {
 	if c.source == "lua" {
 		c.left, c.text, c.stranger = w.script.left, w.script.args, w.script.stranger
 		return
@@ -197,8 +197,8 @@ func (w *nodeWatch) isPrimary(source string) bool {
 	return w.o.Strangers != nil && w.o.Strangers.Primary(source)
 }
 
-// guarded ends the run where a client does what it must not.
-func (w *nodeWatch) guarded(s *Strangers, c monitored) {
+// checkProgram ends the run where a client does what it must not.
+func (w *nodeWatch) checkProgram(s *Strangers, c monitored) {
 	if c.caller == "" {
 		return
 	}
@@ -207,13 +207,13 @@ func (w *nodeWatch) guarded(s *Strangers, c monitored) {
 		w.o.fail(fmt.Errorf("the lock program of %s sent WAITAOF to node %s, which keeps no append-only file: nodes.persistence is %s. "+
 			"Such a lock needs nodes: {persistence: aof-always} or aof-everysec", c.caller, w.n.Name, w.n.Persistence))
 	}
-	if w.guard == nil {
+	if w.prefix == nil {
 		return
 	}
-	if what := w.guard.check(w.o.Ctx, c.args); what != "" {
+	if what := w.prefix.writesOutside(w.o.Ctx, c.args); what != "" {
 		w.o.fail(fmt.Errorf("the lock program of %s wrote on node %s outside the run's prefix %q: "+
 			"%s. On servers that exist already it must keep to the key that it is told",
-			c.caller, w.n.Name, w.guard.prefix, what))
+			c.caller, w.n.Name, w.prefix.prefix, what))
 	}
 }
 
@@ -236,8 +236,8 @@ func (w *nodeWatch) full(keys, most int) bool {
 	if keys < most {
 		return false
 	}
-	if !w.said {
-		w.said = true
+	if !w.saidFull {
+		w.saidFull = true
 		w.o.Record(history.Event{Process: w.n.Name, Type: history.Info, F: history.KeyUnclear, Value: history.Value{Key: w.o.Shown,
 			Rare: &history.Rare{Detail: fmt.Sprintf("more than %d keys of the lock", most)}}})
 	}
@@ -268,7 +268,7 @@ func (o *Observation) nodeWatch(n *server.Node) (*nodeWatch, error) {
 		redis: command.ParseServer(server.InfoField(info, "redis_version"), server.InfoField(info, "valkey_version"))}
 	w.names.learnList(list)
 	if s := o.Strangers; s != nil && s.Prefix != "" {
-		if w.guard, err = newGuard(o.Ctx, n.Admin, s.Prefix); err != nil {
+		if w.prefix, err = newPrefixGuard(o.Ctx, n.Admin, s.Prefix); err != nil {
 			return nil, fmt.Errorf("node %s: %w", n.Name, err)
 		}
 	}

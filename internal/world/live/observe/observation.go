@@ -89,7 +89,7 @@ func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time
 	}
 	m.watch, m.followed = watch, make(chan struct{})
 	if watch != nil {
-		if keys, ok := watch.keys.(*journalled); ok {
+		if keys, ok := watch.keys.(*journalReader); ok {
 			keys.monitor = m
 		}
 	}
@@ -113,15 +113,14 @@ func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time
 	}
 	if o.Reopens {
 		served, settled := o.Reopened(n)
-		keys, replayed := watch.keys.(*replays)
-		switch {
-		case !replayed:
+		keys, replayed := watch.keys.(*replayReader)
+		if !replayed {
 			return watch.keys.start(o.Ctx)
-		case before == nil:
-		case served:
-			keys.lost()
-		default:
-			keys.goOn(before.watch.keys.(*replays))
+		}
+		if before != nil && served {
+			keys.recordLost()
+		} else if before != nil {
+			keys.goOn(before.watch.keys.(*replayReader))
 		}
 		o.Background.Go(func() {
 			if settled() {
@@ -135,13 +134,13 @@ func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time
 // reader is what follows the keys of a node.
 func (o *Observation) reader(w *nodeWatch) keyReader {
 	if w.n.Journal() == nil {
-		return newReplays(w)
+		return newReplayReader(w)
 	}
-	var before *journalled
+	var before *journalReader
 	if m := o.monitor(w.n.Name); m != nil && m.watch != nil {
-		before, _ = m.watch.keys.(*journalled)
+		before, _ = m.watch.keys.(*journalReader)
 	}
-	return newJournalled(w, before)
+	return newJournalReader(w, before)
 }
 
 // Forget closes a node's stream, after what it has shown has been seen.
@@ -158,28 +157,28 @@ func (o *Observation) Forget(name string) {
 	case <-time.After(FlushWithin): // a server that somebody else killed may leave its connections open
 	}
 	m.Close()
-	o.found(name, m)
+	o.keepNames(name, m)
 }
 
 // Flush waits until a node's monitor has shown everything, and what was asked is answered. It can be done once
 // in the life of a server.
 func (o *Observation) Flush(ctx context.Context, n *server.Node) error {
 	for {
-		m, err := o.seen(ctx, n)
+		m, err := o.awaitShown(ctx, n)
 		if err != nil || m == nil || m.watch == nil || !m.watch.keys.settle(ctx) {
 			return err
 		}
 	}
 }
 
-// Seen returns once a node's monitor has shown all that the node had carried out when it was called.
-func (o *Observation) Seen(ctx context.Context, n *server.Node) error {
-	_, err := o.seen(ctx, n)
+// AwaitShown returns once a node's monitor has shown all that the node had carried out when it was called.
+func (o *Observation) AwaitShown(ctx context.Context, n *server.Node) error {
+	_, err := o.awaitShown(ctx, n)
 	return err
 }
 
-// seen returns the monitor that has shown all, or nil if nobody observes the node.
-func (o *Observation) seen(ctx context.Context, n *server.Node) (*monitor, error) {
+// awaitShown returns the monitor that has shown all, or nil if nobody observes the node.
+func (o *Observation) awaitShown(ctx context.Context, n *server.Node) (*monitor, error) {
 	for {
 		m := o.monitor(n.Name)
 		if m == nil || n.Server.Dead() {
@@ -230,7 +229,7 @@ func (o *Observation) follow(n *server.Node, m *monitor, observe func() error) {
 		return
 	}
 	for o.Ctx.Err() == nil && o.monitor(n.Name) == m && !n.Server.Dead() {
-		o.found(n.Name, m)
+		o.keepNames(n.Name, m)
 		if observe() == nil {
 			return
 		}
@@ -238,8 +237,8 @@ func (o *Observation) follow(n *server.Node, m *monitor, observe func() error) {
 	}
 }
 
-// found keeps the names of the keys that a monitor came to follow.
-func (o *Observation) found(node string, m *monitor) {
+// keepNames keeps the names of the keys that a monitor came to follow.
+func (o *Observation) keepNames(node string, m *monitor) {
 	if m.watch == nil {
 		return
 	}

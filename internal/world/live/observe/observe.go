@@ -25,10 +25,11 @@ func (n connectionNames) learn(c monitored) {
 // client is the client that a connection belongs to; strict: only links say so.
 func (n connectionNames) client(source string, strict bool) string {
 	name := n[source]
-	switch client, link := proxy.ClientOf(name); {
-	case link:
+	client, link := proxy.ClientOf(name)
+	if link {
 		return client
-	case strict:
+	}
+	if strict {
 		return ""
 	}
 	return name

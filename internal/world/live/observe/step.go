@@ -29,9 +29,10 @@ func (s *step) change(now command.Key) (command.Change, command.Key) {
 	switch {
 	case now.Holds == command.Unclear:
 		change.Did = command.Obscured
-	case now.Holds == command.Absent && absent:
 	case now.Holds == command.Absent:
-		change.Did = command.Deleted
+		if !absent {
+			change.Did = command.Deleted
+		}
 	case s.wrote:
 		if change.Did = command.Wrote; s.gone && !s.expired {
 			before = command.Key{}

@@ -78,10 +78,10 @@ func (k *Kept) open(ctx context.Context) (err error) {
 	deadline := time.Now().Add(keptAnswersWithin)
 	for {
 		mine, err := machine.TryLock(k.lock)
-		switch {
-		case err != nil:
+		if err != nil {
 			return fmt.Errorf("failed to lock %q: %w", k.lock.Name(), err)
-		case mine:
+		}
+		if mine {
 			return k.start(ctx)
 		}
 		if k.readPassword() == nil {
@@ -89,10 +89,10 @@ func (k *Kept) open(ctx context.Context) (err error) {
 				return nil
 			}
 		}
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return ctx.Err()
-		case time.Now().After(deadline):
+		}
+		if time.Now().After(deadline) {
 			return fmt.Errorf("another process has started PostgreSQL in %q, which does not answer: %w", k.dir, err)
 		}
 		time.Sleep(20 * time.Millisecond)

@@ -207,12 +207,13 @@ func (p *Server) launch(ctx context.Context, superuser string) error {
 			_, err = conn.Exec(ctx, "create role sim login password '"+p.password+"'; alter database postgres owner to sim")
 			return errors.Join(err, conn.Close(ctx))
 		}
-		switch {
-		case p.server.Dead():
+		if p.server.Dead() {
 			return fmt.Errorf("PostgreSQL ended at once (%w); its log is %s", p.server.Err, p.log)
-		case ctx.Err() != nil:
+		}
+		if ctx.Err() != nil {
 			return ctx.Err()
-		case time.Now().After(deadline):
+		}
+		if time.Now().After(deadline) {
 			return machine.StartedTooSlowly("PostgreSQL did not answer within %v (%w); its log is %s", answerWithin, err, p.log)
 		}
 		time.Sleep(5 * time.Millisecond)

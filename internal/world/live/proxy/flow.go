@@ -12,15 +12,15 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/link"
 )
 
-// flow is what passes a valve on one connection.
+// flow is one direction of a connection: what passes a valve there.
 type flow struct {
 	link.Flow
 	valve  *valve
 	input  <-chan *stream.StreamChunk // nil once the sender has closed
 	output chan<- *stream.StreamChunk
-	// queue are the chunks that have not gone on yet. While they stand, what becomes of
+	// queue are the messages that have not gone on yet. While they stand, what becomes of
 	// them is guarded by the valve's lock.
-	queue []*chunk
+	queue []*message
 	// closed is when the sender closed.
 	closed time.Duration
 	// breaks is the valve's count when the connection began.
@@ -30,50 +30,50 @@ type flow struct {
 	broken bool
 	// conn reads the connection; nil: nobody does.
 	conn *conn
-	// held is closed when a message may go on for which the run waits; nil: there is none.
-	held chan struct{}
+	// released is closed when a message may go on for which the run waits; nil: there is none.
+	released chan struct{}
 	// parts have been read and stand behind that message, which is the first of them.
 	parts []part
-	// handed is when the head was about to go out, where it has answers.
-	handed time.Duration
+	// handedAt is when the head was about to go out, where it has answers.
+	handedAt time.Duration
 }
 
 // part is a message, or some bytes with others in them.
 type part struct {
 	data []byte
-	// answers are the commands that it answers, where somebody wants to know.
-	answers []*world.Command
+	// answered are the commands that it answers, where somebody wants to know.
+	answered []*world.Command
 	// awaited are the words of the message, where the run waits for it.
 	awaited []string
 }
 
-// chunk is a message as the valve sees it.
-type chunk struct {
+// message is what toxiproxy hands over at once, or a part of that: a message as the valve sees it.
+type message struct {
 	data  *stream.StreamChunk
 	flow  *flow
 	place link.Place
 	// fate is what became of it so far, due till when it stands.
 	fate link.Fate
 	due  time.Duration
-	// answers are the commands that it answers, where somebody wants to know.
-	answers []*world.Command
+	// answered are the commands that it answers, where somebody wants to know.
+	answered []*world.Command
 }
 
 // Flow implements link.Message.
-func (c *chunk) Flow() *link.Flow { return &c.flow.Flow }
+func (m *message) Flow() *link.Flow { return &m.flow.Flow }
 
 // Place implements link.Message.
-func (c *chunk) Place() *link.Place { return &c.place }
+func (m *message) Place() *link.Place { return &m.place }
 
 // Size implements link.Message.
-func (c *chunk) Size() int64 { return int64(len(c.data.Data)) }
+func (m *message) Size() int64 { return int64(len(m.data.Data)) }
 
 func newFlow(v *valve, stub *toxics.ToxicStub) *flow {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	f := &flow{Flow: v.way.Open(), valve: v, breaks: v.breaks, input: stub.Input, output: stub.Output}
-	if f.conn, _ = stub.State.(*conn); f.conn != nil && !v.answers {
-		f.queue = f.chunks(f.conn.preface())
+	f := &flow{Flow: v.direction.NewFlow(), valve: v, breaks: v.breaks, input: stub.Input, output: stub.Output}
+	if f.conn, _ = stub.State.(*conn); f.conn != nil && !v.isAnswers {
+		f.queue = f.messages(f.conn.preface())
 	}
 	return f
 }
@@ -87,8 +87,8 @@ func (f *flow) step(interrupt <-chan struct{}) bool {
 	switch {
 	case head != nil:
 		out = f.output
-		if f.queue[0].answers != nil {
-			f.handed = machine.Monotonic()
+		if f.queue[0].answered != nil {
+			f.handedAt = machine.Monotonic()
 		}
 	case wait <= 0:
 		return false
@@ -101,12 +101,12 @@ func (f *flow) step(interrupt <-chan struct{}) bool {
 		return false
 	case <-changed:
 	case <-due:
-	case <-f.held:
-		f.release()
+	case <-f.released:
+		f.goOnReleased()
 	case out <- head:
 		return f.sent()
 	case data := <-f.input:
-		f.take(data)
+		f.receive(data)
 	}
 	return true
 }
@@ -128,45 +128,54 @@ func (f *flow) next() (head *stream.StreamChunk, wait time.Duration, changed <-c
 			wait = min(wait, c.due-now)
 		}
 	}
-	f.queue = slices.DeleteFunc(f.queue, func(c *chunk) bool {
-		if c.fate == link.Lost && c.answers != nil {
-			f.conn.delivered(c.answers, 0)
+	f.queue = slices.DeleteFunc(f.queue, func(c *message) bool {
+		if c.fate == link.Lost && c.answered != nil {
+			f.conn.delivered(c.answered, 0)
 		}
 		return c.fate == link.Lost
 	})
-	switch {
-	case !v.open, f.broken, f.breaks != v.breaks, slices.ContainsFunc(f.queue, func(c *chunk) bool { return c.fate == link.Breaks }):
+	breaks := func(m *message) bool { return m.fate == link.Breaks }
+	if !v.isOpen || f.broken || f.breaks != v.breaks || slices.ContainsFunc(f.queue, breaks) {
 		return nil, 0, nil
-	case len(f.queue) == 0 && len(f.parts) == 0 && f.input == nil:
-		if late := v.way.Ending(&f.Flow); late < link.Never {
+	}
+	if len(f.queue) > 0 {
+		return f.queue[0].canGoOut(), wait, v.changed
+	}
+	if len(f.parts) == 0 && f.input == nil {
+		if late := v.direction.EndDelay(&f.Flow); late < link.Never {
 			wait = f.closed + late - now
 		}
-	case len(f.queue) == 0, f.queue[0].fate == link.Stands:
-	case f.queue[0].fate == link.Ends:
-		c := f.queue[0]
-		head = &stream.StreamChunk{Data: c.data.Data[:c.place.Part], Timestamp: c.data.Timestamp}
-	default:
-		head = f.queue[0].data
 	}
-	return head, wait, v.changed
+	return nil, wait, v.changed
+}
+
+// canGoOut is what can go out of a message now; nil: nothing, for it stands.
+func (m *message) canGoOut() *stream.StreamChunk {
+	if m.fate == link.Stands {
+		return nil
+	}
+	if m.fate == link.Ends {
+		return &stream.StreamChunk{Data: m.data.Data[:m.place.Part], Timestamp: m.data.Timestamp}
+	}
+	return m.data
 }
 
 // sent takes the head off the queue. False: the connection ends behind it.
 func (f *flow) sent() bool {
 	head := f.queue[0]
 	f.queue = f.queue[1:]
-	switch {
-	case head.answers == nil:
-	case head.fate == link.Ends && head.place.Part < head.Size():
-		f.conn.delivered(head.answers, 0)
-	default:
-		f.conn.delivered(head.answers, f.handed)
+	if head.answered != nil {
+		at := f.handedAt
+		if head.fate == link.Ends && head.place.Part < head.Size() {
+			at = 0
+		}
+		f.conn.delivered(head.answered, at)
 	}
 	return head.fate != link.Ends
 }
 
-// take receives something, or the sender's close.
-func (f *flow) take(data *stream.StreamChunk) {
+// receive receives something, or the sender's close.
+func (f *flow) receive(data *stream.StreamChunk) {
 	v := f.valve
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -179,7 +188,7 @@ func (f *flow) take(data *stream.StreamChunk) {
 		return
 	}
 	f.read(data.Data)
-	f.goOn()
+	f.passRead()
 }
 
 // read reads what has come as soon as it comes, also behind a message that is held: when that left its sender, and what the
@@ -188,77 +197,77 @@ func (f *flow) read(data []byte) {
 	at := 0 // the part begins at 0, and has been read to here
 	var answers []*world.Command
 	for at < len(data) {
-		p := f.conn.read(f.valve.answers, data[at:])
+		p := f.conn.read(f.valve.isAnswers, data[at:])
 		var its []*world.Command
-		if p.answers != nil {
-			its = []*world.Command{p.answers}
+		if p.answered != nil {
+			its = []*world.Command{p.answered}
 		}
-		if !p.other && p.awaited == nil {
+		if !p.replaced && p.awaited == nil {
 			at += p.size
 			answers = append(answers, its...)
 			continue
 		}
 		message := data[at : at+p.size]
-		if p.other {
+		if p.replaced {
 			message = p.instead
 		}
-		f.parts = append(f.parts, part{data: data[:at], answers: answers}, part{message, its, p.awaited})
+		f.parts = append(f.parts, part{data: data[:at], answered: answers}, part{message, its, p.awaited})
 		data, at, answers = data[at+p.size:], 0, nil
 	}
-	f.parts = append(f.parts, part{data: data, answers: answers})
+	f.parts = append(f.parts, part{data: data, answered: answers})
 }
 
-// goOn passes on what has been read, up to a message for which the run waits. When the link is closed nothing begins any more.
-func (f *flow) goOn() {
-	for f.held == nil && len(f.parts) > 0 {
-		if first := &f.parts[0]; first.awaited != nil && f.valve.open {
-			f.hold(first.awaited)
+// passRead passes on what has been read, up to a message for which the run waits. When the link is closed nothing begins any more.
+func (f *flow) passRead() {
+	for f.released == nil && len(f.parts) > 0 {
+		if first := &f.parts[0]; first.awaited != nil && f.valve.isOpen {
+			f.handToRun(first.awaited)
 			first.awaited = nil
 			return
 		}
-		f.pass(f.parts[0].data, f.parts[0].answers)
+		f.pass(f.parts[0].data, f.parts[0].answered)
 		f.parts = f.parts[1:]
 	}
 }
 
-// hold lets the run deal with a message.
-func (f *flow) hold(words []string) {
+// handToRun lets the run deal with a message.
+func (f *flow) handToRun(words []string) {
 	held := make(chan struct{})
-	f.held = held
+	f.released = held
 	v, c := f.valve, f.conn
-	c.wire.Go(func() {
+	c.reader.Go(func() {
 		defer close(held)
-		c.wire.Message(world.Message{Link: c.link, Answer: v.answers, Words: words, Disturb: func(d world.Disturbance) (func() error, error) {
+		c.reader.Message(world.Message{Link: c.link, Answer: v.isAnswers, Words: words, Disturb: func(d world.Disturbance) (func() error, error) {
 			if err := d.Check(); err != nil {
 				return nil, err
 			}
-			lift := v.addOn(f, d)
+			lift := v.disturbFlow(f, d)
 			return func() error { lift(); return nil }, nil
 		}})
 	})
 }
 
-// release lets the message that was held go on.
-func (f *flow) release() {
+// goOnReleased lets the message go on that the run has dealt with.
+func (f *flow) goOnReleased() {
 	f.valve.mu.Lock()
 	defer f.valve.mu.Unlock()
-	f.held = nil
-	f.goOn()
+	f.released = nil
+	f.passRead()
 }
 
 // pass sends bytes through the disturbances, with the commands that they answer.
 func (f *flow) pass(data []byte, answers []*world.Command) {
-	for _, c := range f.chunks(data) {
-		c.answers = answers
+	for _, c := range f.messages(data) {
+		c.answered = answers
 		f.queue = append(f.queue, c)
 		f.valve.pass(c, f.valve.now())
 	}
 }
 
-// chunks makes a chunk of bytes, if there are any.
-func (f *flow) chunks(data []byte) []*chunk {
+// messages makes a message of bytes, if there are any.
+func (f *flow) messages(data []byte) []*message {
 	if len(data) == 0 {
 		return nil
 	}
-	return []*chunk{{data: &stream.StreamChunk{Data: data, Timestamp: time.Now()}, flow: f}}
+	return []*message{{data: &stream.StreamChunk{Data: data, Timestamp: time.Now()}, flow: f}}
 }

@@ -35,8 +35,9 @@ type reader struct {
 
 func newReader(awaits ...world.Pattern) *reader {
 	r := &reader{}
-	w := &Wire{Awaits: awaits, Go: func(f func()) { f() }, Unread: func(_ world.Link, _ bool, why string) { r.unread = append(r.unread, why) }}
-	r.conn = w.open(world.Link{From: "c1", To: "A"})
+	w := &ConnReader{Awaits: awaits, Go: func(f func()) { f() },
+		Unread: func(_ world.Link, _ bool, why string) { r.unread = append(r.unread, why) }}
+	r.conn = w.newConn(world.Link{From: "c1", To: "A"})
 	return r
 }
 
@@ -48,8 +49,8 @@ func (r *reader) feed(answers bool, text string, piece int) (awaited []string) {
 		for len(part) > 0 {
 			p := r.read(answers, part)
 			part = part[p.size:]
-			if p.answers != nil {
-				r.delivered([]*world.Command{p.answers}, machine.Monotonic())
+			if p.answered != nil {
+				r.delivered([]*world.Command{p.answered}, machine.Monotonic())
 			}
 			if p.awaited != nil {
 				awaited = append(awaited, strings.Join(p.awaited, " "))
@@ -138,8 +139,8 @@ func TestWhatCannotBeRead(t *testing.T) {
 // awaitIn opens a connection through a valve where the run waits for SET.
 func awaitIn(act func(world.Message)) *pipe {
 	v := newValve()
-	w := &Wire{Awaits: []world.Pattern{{Command: "SET"}}, Message: act, Go: func(f func()) { go f() }}
-	return v.connectWith(w.open(world.Link{From: "c1", To: "A"}))
+	w := &ConnReader{Awaits: []world.Pattern{{Command: "SET"}}, Message: act, Go: func(f func()) { go f() }}
+	return v.connectWith(w.newConn(world.Link{From: "c1", To: "A"}))
 }
 
 func TestMessagesWaitForTheirFaults(t *testing.T) {
@@ -189,7 +190,7 @@ func TestMessagesWaitForTheirFaults(t *testing.T) {
 				}
 				time.Sleep(20 * ms)
 				p.want(t, c.ended, c.want...)
-				p.shut()
+				p.close()
 				close(p.in)
 			})
 		})
@@ -206,7 +207,7 @@ func TestEachDirectionKnowsItsConnection(t *testing.T) {
 	var background sync.WaitGroup
 	defer background.Wait()
 	asked := sync.Map{}
-	wire := &Wire{Awaits: []world.Pattern{{Command: "GET"}, {Command: "GET", Answer: true}},
+	reader := &ConnReader{Awaits: []world.Pattern{{Command: "GET"}, {Command: "GET", Answer: true}},
 		Go: background.Go, Unread: func(world.Link, bool, string) {
 			wrong.Add(1)
 		},
@@ -219,7 +220,7 @@ func TestEachDirectionKnowsItsConnection(t *testing.T) {
 				wrong.Add(1)
 			}
 		}}
-	at, err := p.Open("c1", "A", to(address), wire)
+	at, err := p.Open("c1", "A", to(address), reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,10 +302,10 @@ func echo(t testing.TB) (address string, served *atomic.Int64) {
 // one on which the run waits for a message that does not come.
 func BenchmarkLink(b *testing.B) {
 	quiet := world.Pattern{Command: "DEL", Key: "k", Answer: true}
-	for name, wire := range map[string]*Wire{"unread": nil,
+	for name, reader := range map[string]*ConnReader{"unread": nil,
 		"named": {Names: true}, "awaited": {Awaits: []world.Pattern{quiet, {Command: "DEL"}}}} {
 		b.Run(name, func(b *testing.B) {
-			c := dialThrough(b, wire)
+			c := dialThrough(b, reader)
 			request, answer := []byte(command("GET key")), make([]byte, 9)
 			b.ResetTimer()
 			for range b.N {
@@ -321,10 +322,10 @@ func BenchmarkLink(b *testing.B) {
 
 // BenchmarkPipeline measures messages in one direction, a hundred in a write.
 func BenchmarkPipeline(b *testing.B) {
-	for name, wire := range map[string]*Wire{"unread": nil,
+	for name, reader := range map[string]*ConnReader{"unread": nil,
 		"awaited": {Awaits: []world.Pattern{{Command: "DEL"}, {Command: "DEL", Answer: true}}}} {
 		b.Run(name, func(b *testing.B) {
-			c := dialThrough(b, wire)
+			c := dialThrough(b, reader)
 			const many = 100
 			request, answer := []byte(strings.Repeat(command("GET key"), many)), make([]byte, 9*many)
 			b.ResetTimer()
@@ -340,11 +341,11 @@ func BenchmarkPipeline(b *testing.B) {
 	}
 }
 
-func dialThrough(b *testing.B, wire *Wire) net.Conn {
+func dialThrough(b *testing.B, reader *ConnReader) net.Conn {
 	address, _ := echo(b)
 	p := New()
 	b.Cleanup(p.Close)
-	at, err := p.Open("c1", "A", to(address), wire)
+	at, err := p.Open("c1", "A", to(address), reader)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -361,13 +362,13 @@ func TestLargePayloadsAreNotKept(t *testing.T) {
 	r := newReader(world.Pattern{Command: "SET", Contains: "x"}, world.Pattern{Command: "GET", Answer: true})
 	head := []byte("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$100000000\r\n")
 	body := slices.Repeat([]byte("x"), 1<<20)
-	if p := r.read(false, head); p.size != len(head) || p.other {
+	if p := r.read(false, head); p.size != len(head) || p.replaced {
 		t.Fatalf("%+v", p)
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range 90 {
-		if p := r.read(false, body); p.size != len(body) || p.other || p.awaited != nil {
+		if p := r.read(false, body); p.size != len(body) || p.replaced || p.awaited != nil {
 			t.Fatalf("%+v", p)
 		}
 	}
@@ -390,7 +391,7 @@ func FuzzConn(f *testing.F) {
 				data = data[len(part):]
 				for len(part) > 0 {
 					p := r.read(side == 1, part)
-					if p.size <= 0 || p.size > len(part) || p.other {
+					if p.size <= 0 || p.size > len(part) || p.replaced {
 						t.Fatalf("%q: %+v", part, p)
 					}
 					part = part[p.size:]
@@ -403,8 +404,8 @@ func FuzzConn(f *testing.F) {
 // telling is a connection whose commands are told.
 func telling() (r *reader, told *[]string) {
 	r, told = newReader(), &[]string{}
-	r.wire.untold = map[*conn]bool{r.conn: true}
-	r.wire.Command = func(_ world.Link, c world.Command) {
+	r.reader.unreported = map[*conn]bool{r.conn: true}
+	r.reader.Command = func(_ world.Link, c world.Command) {
 		text := c.Name
 		if c.Opens {
 			text += " opens"
@@ -456,12 +457,12 @@ func TestCommandsAreTold(t *testing.T) {
 	}
 	r, told := telling()
 	r.feed(false, command("GET a"), 100)
-	r.wire.Flush()
+	r.reader.Flush()
 	r.feed(true, "$-1\r\n", 100)
 	r.end()
 	r.feed(false, command("GET b"), 100)
-	if text := strings.Join(*told, ", "); text != "GET unanswered, GET unanswered" || len(r.wire.untold) > 0 {
-		t.Errorf("flushed, and after the end: %q, %d connections", text, len(r.wire.untold))
+	if text := strings.Join(*told, ", "); text != "GET unanswered, GET unanswered" || len(r.reader.unreported) > 0 {
+		t.Errorf("flushed, and after the end: %q, %d connections", text, len(r.reader.unreported))
 	}
 }
 
@@ -470,7 +471,7 @@ func TestAnswersAreToldWhenTheyGoOn(t *testing.T) {
 	address, got := node(t)
 	var mu sync.Mutex
 	var told []world.Command
-	p, wire := New(), &Wire{Go: func(f func()) { f() }, Command: func(l world.Link, c world.Command) {
+	p, reader := New(), &ConnReader{Go: func(f func()) { f() }, Command: func(l world.Link, c world.Command) {
 		mu.Lock()
 		defer mu.Unlock()
 		if l.From != "c1" || l.To != "A" || c.Node != "A" {
@@ -479,7 +480,7 @@ func TestAnswersAreToldWhenTheyGoOn(t *testing.T) {
 		told = append(told, c)
 	}}
 	defer p.Close()
-	at, err := p.Open("c1", "A", to(address), wire)
+	at, err := p.Open("c1", "A", to(address), reader)
 	if err != nil {
 		t.Fatal(err)
 	}

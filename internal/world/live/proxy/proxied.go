@@ -21,9 +21,9 @@ import (
 // Dial opens a connection to the party at the end of a link.
 type Dial func(context.Context) (net.Conn, error)
 
-// proxied is a link: it carries each connection through a valve for each
+// proxiedLink is a link: it carries each connection through a valve for each
 // direction. toxiproxy's own proxy would let in anybody, and knows no other end than an address.
-type proxied struct {
+type proxiedLink struct {
 	name              world.Link
 	toxiproxy         *toxiproxy.ApiServer
 	toxics            *toxiproxy.ToxicCollection
@@ -37,99 +37,99 @@ type proxied struct {
 	// ctx ends when the link leads elsewhere.
 	ctx    context.Context
 	cancel context.CancelFunc
-	conns  map[*end]bool
-	// party is at the end of the connection that carry opens.
+	conns  map[*connEnd]bool
+	// party is at the end of the connection that startConnection opens.
 	party net.Conn
 }
 
-// newLink makes a link that nobody can reach yet. wire reads its connections; nil: nobody does.
-func (p *Proxies) newLink(name world.Link, dial Dial, wire *Wire) (l *proxied, err error) {
-	l = &proxied{name: name, dial: dial, toxiproxy: p.server, refused: p.Refused, lacks: p.Lacks, conns: make(map[*end]bool)}
+// newLink makes a link that nobody can reach yet. reader reads its connections; nil: nobody does.
+func (p *Proxies) newLink(name world.Link, dial Dial, reader *ConnReader) (l *proxiedLink, err error) {
+	l = &proxiedLink{name: name, dial: dial, toxiproxy: p.server, refused: p.Refused, lacks: p.Lacks, conns: make(map[*connEnd]bool)}
 	l.toxics = toxiproxy.NewProxy(p.server, name.From+"-"+name.To, "", "").Toxics
 	l.ctx, l.cancel = context.WithCancel(context.Background())
-	if l.requests, err = l.fit("upstream"); err != nil {
+	if l.requests, err = l.addValve("upstream"); err != nil {
 		return nil, err
 	}
-	if l.answers, err = l.fit("downstream"); err != nil {
+	if l.answers, err = l.addValve("downstream"); err != nil {
 		return nil, err
 	}
-	if wire != nil && wire.reads(name) {
-		l.read(wire)
+	if reader != nil && reader.readsLink(name) {
+		l.readBy(reader)
 	}
 	return l, nil
 }
 
-// door is where links are reached: one of its own, or a party's only address, where the address that a connection
+// linkListener is where links are reached: one of its own, or a party's only address, where the address that a connection
 // comes from tells whose it is.
-type door struct {
+type linkListener struct {
 	listener net.Listener
 	port     int
 	// links are those that it leads to, by the address that a connection comes from; of an address of no
 	// length: all others.
-	links   map[netip.Addr]*proxied
+	links   map[netip.Addr]*proxiedLink
 	serving sync.WaitGroup
 }
 
-// listen opens a door on a free port of loopback.
-func listen(links map[netip.Addr]*proxied) (d *door, err error) {
+// listen listens on a free port of loopback.
+func listen(links map[netip.Addr]*proxiedLink) (ll *linkListener, err error) {
 	err = machine.OnFreePort(func(port int) error {
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return machine.ErrPortTaken
 		}
-		d = &door{listener: listener, port: port, links: links}
+		ll = &linkListener{listener: listener, port: port, links: links}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	d.serving.Go(d.accept)
-	return d, nil
+	ll.serving.Go(ll.accept)
+	return ll, nil
 }
 
 // address is where it is.
-func (d *door) address() string { return d.listener.Addr().String() }
+func (ll *linkListener) address() string { return ll.listener.Addr().String() }
 
-func (d *door) accept() {
+func (ll *linkListener) accept() {
 	for {
-		client, err := d.listener.Accept()
+		client, err := ll.listener.Accept()
 		if err != nil {
-			for _, l := range d.links {
-				if l.lack(err) {
+			for _, l := range ll.links {
+				if l.reportScarce(err) {
 					break
 				}
 			}
 			return
 		}
-		l := d.links[client.RemoteAddr().(*net.TCPAddr).AddrPort().Addr()]
+		l := ll.links[client.RemoteAddr().(*net.TCPAddr).AddrPort().Addr()]
 		if l == nil {
-			l = d.links[netip.Addr{}]
+			l = ll.links[netip.Addr{}]
 		}
 		if l == nil { // nobody who was told of this address comes from there
 			_ = client.Close()
 			continue
 		}
-		d.serving.Go(func() { l.serve(client) })
+		ll.serving.Go(func() { l.serve(client) })
 	}
 }
 
 // close lets nobody in any more, and ends the links.
-func (d *door) close() {
-	for _, l := range d.links {
-		l.requests.shut()
-		l.answers.shut()
+func (ll *linkListener) close() {
+	for _, l := range ll.links {
+		l.requests.close()
+		l.answers.close()
 	}
-	_ = d.listener.Close()
-	for _, l := range d.links {
+	_ = ll.listener.Close()
+	for _, l := range ll.links {
 		l.leadTo(nil)
 	}
-	d.serving.Wait()
-	machine.ReturnPort(d.port)
+	ll.serving.Wait()
+	machine.ReturnPort(ll.port)
 }
 
-// fit puts a valve on a stream of the link: upstream is the way of the
+// addValve puts a valve on a stream of the link: upstream is the direction of the
 // requests.
-func (l *proxied) fit(stream string) (*valve, error) {
+func (l *proxiedLink) addValve(stream string) (*valve, error) {
 	wrapper, err := l.toxics.AddToxicJson(strings.NewReader(fmt.Sprintf(`{"type": %q, "stream": %q}`, valveType, stream)))
 	if err != nil {
 		return nil, fmt.Errorf("failed to put a toxic on the link: %w", err)
@@ -139,19 +139,19 @@ func (l *proxied) fit(stream string) (*valve, error) {
 	return v, nil
 }
 
-// read has a wire read the connections of the link. carry opens the requests of a
+// readBy has a reader read the connections of the link. startConnection opens the requests of a
 // connection first, then its answers.
-func (l *proxied) read(wire *Wire) {
+func (l *proxiedLink) readBy(reader *ConnReader) {
 	var latest *conn
-	l.requests.opened = func() *conn { latest = wire.open(l.name); wire.leads(latest, l.party); return latest }
-	l.answers.answers, l.answers.opened = true, func() *conn { return latest }
+	l.requests.newConn = func() *conn { latest = reader.newConn(l.name); reader.noteEnds(latest, l.party); return latest }
+	l.answers.isAnswers, l.answers.newConn = true, func() *conn { return latest }
 }
 
 // serve deals with a client. The party at the other end may take its time.
-func (l *proxied) serve(client net.Conn) {
+func (l *proxiedLink) serve(client net.Conn) {
 	if err := admit(client); err != nil {
 		_ = client.Close()
-		if !l.lack(err) && l.refused != nil {
+		if !l.reportScarce(err) && l.refused != nil {
 			l.refusal.Do(func() { l.refused(l.name, err) })
 		}
 		return
@@ -161,16 +161,16 @@ func (l *proxied) serve(client net.Conn) {
 	l.mu.Unlock()
 	party, err := dial(ctx)
 	if err != nil {
-		l.lack(err)
+		l.reportScarce(err)
 		_ = client.Close()
 		return
 	}
-	l.carry(ctx, client, party)
+	l.startConnection(ctx, client, party)
 }
 
-// lack reports that an error came of what this machine, or this program, has no more of. What
+// reportScarce reports that an error came of what this machine, or this program, has no more of. What
 // the link does then is no fault of the run.
-func (l *proxied) lack(err error) bool {
+func (l *proxiedLink) reportScarce(err error) bool {
 	for _, scarce := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
 		if errors.Is(err, scarce) {
 			if l.lacks != nil {
@@ -182,16 +182,16 @@ func (l *proxied) lack(err error) bool {
 	return false
 }
 
-// carry lets toxiproxy carry what a client and a party say, unless the link leads elsewhere
+// startConnection lets toxiproxy carry what a client and a party say, unless the link leads elsewhere
 // by now.
-func (l *proxied) carry(ctx context.Context, client, party net.Conn) {
+func (l *proxiedLink) startConnection(ctx context.Context, client, party net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if ctx.Err() != nil {
 		_, _ = client.Close(), party.Close()
 		return
 	}
-	from, to := &end{client, l}, &end{party, l}
+	from, to := &connEnd{client, l}, &connEnd{party, l}
 	l.party = party
 	l.conns[from], l.conns[to] = true, true
 	name := client.RemoteAddr().String()
@@ -199,13 +199,13 @@ func (l *proxied) carry(ctx context.Context, client, party net.Conn) {
 	l.toxics.StartLink(l.toxiproxy, name+"downstream", to, from, stream.Downstream)
 }
 
-// end is an end of a connection on a link. toxiproxy closes it.
-type end struct {
+// connEnd is an end of a connection on a link. toxiproxy closes it.
+type connEnd struct {
 	net.Conn
-	link *proxied
+	link *proxiedLink
 }
 
-func (e *end) Close() error {
+func (e *connEnd) Close() error {
 	e.link.mu.Lock()
 	delete(e.link.conns, e)
 	e.link.mu.Unlock()
@@ -213,7 +213,7 @@ func (e *end) Close() error {
 }
 
 // leadTo makes the link end elsewhere; nil: nowhere. What is under way on it is lost.
-func (l *proxied) leadTo(dial Dial) {
+func (l *proxiedLink) leadTo(dial Dial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cancel()
@@ -234,10 +234,10 @@ func admit(client net.Conn) error {
 	if err == nil { // it still is the same connection
 		_, err = machine.SocketUser(at, from)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("it was closed before sim could tell whose it is: %w", err)
-	case uid != 0 && int(uid) != os.Geteuid():
+	}
+	if uid != 0 && int(uid) != os.Geteuid() {
 		return fmt.Errorf("it is user %d's; only user %d and root are let in", uid, os.Geteuid())
 	}
 	return nil

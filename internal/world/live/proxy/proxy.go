@@ -1,5 +1,6 @@
 // Package proxy is the links of the live world: toxiproxy as a library, with a valve in
-// each direction that does what package link says.
+// each direction that does what package link says. There stands, too, what is called a link,
+// a connection, a direction and a message here.
 package proxy
 
 import (
@@ -28,24 +29,24 @@ type Proxies struct {
 	server *toxiproxy.ApiServer
 
 	mu sync.Mutex
-	// doors lead to all of them, links are those that faults can strike.
-	doors []*door
-	links map[world.Link]*proxied
-	order []world.Link
+	// listeners lead to all of them, links are those that faults can strike.
+	listeners []*linkListener
+	links     map[world.Link]*proxiedLink
+	order     []world.Link
 }
 
 // New prepares toxiproxy as a library: no API server listens.
 func New() *Proxies {
 	return &Proxies{
 		server: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
-		links:  make(map[world.Link]*proxied),
+		links:  make(map[world.Link]*proxiedLink),
 	}
 }
 
 // Open puts a link between from and to, which dial reaches, and returns where it
-// listens. wire reads its connections; nil: nobody does.
-func (p *Proxies) Open(from, to string, dial Dial, wire *Wire) (string, error) {
-	return p.open(to, dial, wire, map[netip.Addr]string{{}: from}, true)
+// listens. reader reads its connections; nil: nobody does.
+func (p *Proxies) Open(from, to string, dial Dial, reader *ConnReader) (string, error) {
+	return p.open(to, dial, reader, map[netip.Addr]string{{}: from}, true)
 }
 
 // OpenSpared opens a link that no fault strikes.
@@ -59,10 +60,10 @@ func (p *Proxies) OpenShared(to string, dial Dial, from map[netip.Addr]string) (
 	return p.open(to, dial, nil, from, true)
 }
 
-func (p *Proxies) open(to string, dial Dial, wire *Wire, from map[netip.Addr]string, struck bool) (string, error) {
-	links := make(map[netip.Addr]*proxied, len(from))
+func (p *Proxies) open(to string, dial Dial, reader *ConnReader, from map[netip.Addr]string, struck bool) (string, error) {
+	links := make(map[netip.Addr]*proxiedLink, len(from))
 	for address, name := range from {
-		l, err := p.newLink(world.Link{From: name, To: to}, dial, wire)
+		l, err := p.newLink(world.Link{From: name, To: to}, dial, reader)
 		if err != nil {
 			return "", fmt.Errorf("failed to open the link from %s to %s: %w", name, to, err)
 		}
@@ -74,7 +75,7 @@ func (p *Proxies) open(to string, dial Dial, wire *Wire, from map[netip.Addr]str
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.doors = append(p.doors, d)
+	p.listeners = append(p.listeners, d)
 	if struck {
 		for _, address := range slices.SortedFunc(maps.Keys(links), netip.Addr.Compare) {
 			l := links[address]
@@ -120,10 +121,10 @@ func (p *Proxies) Disturb(links []world.Link, d world.Disturbance) (func() error
 			return nil, errors.Join(fmt.Errorf("no link from %s to %s", name.From, name.To), lift())
 		}
 		if d.Direction != world.Answers {
-			lifts = append(lifts, l.requests.add(d))
+			lifts = append(lifts, l.requests.disturb(d))
 		}
 		if d.Direction != world.Requests {
-			lifts = append(lifts, l.answers.add(d))
+			lifts = append(lifts, l.answers.disturb(d))
 		}
 	}
 	return lift, nil
@@ -133,7 +134,7 @@ func (p *Proxies) Disturb(links []world.Link, d world.Disturbance) (func() error
 func (p *Proxies) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, d := range p.doors {
+	for _, d := range p.listeners {
 		d.close()
 	}
 }

@@ -35,7 +35,7 @@ func (c *readdressed) Read(p []byte) (int, error) {
 		chunk := make([]byte, 4096)
 		n, err := c.Conn.Read(chunk)
 		c.in = append(c.in, chunk[:n]...)
-		c.take()
+		c.readAnswers()
 		if err != nil && len(c.out) == 0 {
 			return 0, err
 		}
@@ -45,8 +45,8 @@ func (c *readdressed) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// take moves whole answers from in to out.
-func (c *readdressed) take() {
+// readAnswers moves whole answers from in to out.
+func (c *readdressed) readAnswers() {
 	for len(c.in) > 0 {
 		v, n, err := resp.Parse(c.in)
 		if errors.Is(err, resp.ErrShort) && !c.spoilt {
@@ -74,14 +74,15 @@ func (c *readdressed) rewrite(v *resp.Value, last **resp.Value) {
 	for i := range v.List {
 		c.rewrite(&v.List[i], last)
 	}
-	switch {
-	case len(v.List) > 0 || v.Text == "port" || v.Text == "master-port":
+	if len(v.List) > 0 || v.Text == "port" || v.Text == "master-port" {
 		return
-	case host.MatchString(v.Text):
+	}
+	if host.MatchString(v.Text) {
 		*last = v
 		return
-	case *last != nil:
-		if h, p, found := c.own((*last).Text, v.Text); found {
+	}
+	if *last != nil {
+		if h, p, found := c.ownAddress((*last).Text, v.Text); found {
 			(*last).Text, v.Text = h, p
 		}
 		*last = nil
@@ -89,15 +90,15 @@ func (c *readdressed) rewrite(v *resp.Value, last **resp.Value) {
 	}
 	v.Text = addresses.ReplaceAllStringFunc(v.Text, func(text string) string {
 		parts := addresses.FindStringSubmatch(text)
-		if h, p, found := c.own(parts[2], parts[4]); found {
+		if h, p, found := c.ownAddress(parts[2], parts[4]); found {
 			return parts[1] + h + parts[3] + p
 		}
 		return text
 	})
 }
 
-// own is what the client is to read in the place of an address.
-func (c *readdressed) own(host, port string) (ownHost, ownPort string, found bool) {
+// ownAddress is what the client is to read in the place of an address.
+func (c *readdressed) ownAddress(host, port string) (ownHost, ownPort string, found bool) {
 	own, found := c.instead(net.JoinHostPort(host, port))
 	if !found {
 		return "", "", false

@@ -20,8 +20,8 @@ var seed = maphash.MakeSeed()
 // line of MONITOR belongs to the first command with its words that MONITOR did show. Say a client sends SET, is told
 // NOREPLICAS, and sends the same SET again: the one line is that of the second.
 
-// sent is a command that left its client, as long as MONITOR has not shown it.
-type sent struct {
+// sentCommand is a command that left its client, as long as MONITOR has not shown it.
+type sentCommand struct {
 	words uint64 // their hash
 	// at is when it left, answered when the answer came that says what shows is.
 	at, answered time.Duration
@@ -29,11 +29,11 @@ type sent struct {
 	queues bool
 	exec   time.Duration
 	kind   kind
-	// scripts: it is a script, whose commands may be refused; waited is nil if it cannot wait for others.
-	scripts bool
-	waited  *waited
+	// scripts: it is a script, whose commands may be refused; blocking is nil if it cannot wait for others.
+	scripts  bool
+	blocking *blockingCommand
 	// shows says whether MONITOR does. maybeNot: though it says so, MONITOR may not, or it has already.
-	shows    shows
+	shows    visibility
 	maybeNot bool
 }
 
@@ -50,21 +50,21 @@ const (
 
 var kindOf = map[string]kind{"MULTI": multi, "EXEC": executes, "DISCARD": discards, "RESET": discards, "WATCH": watches}
 
-// shows says whether MONITOR shows a command.
-type shows int
+// visibility says whether MONITOR shows a command.
+type visibility int
 
 const (
-	notKnown shows = iota // its answer will tell
-	queued                // the answer to EXEC will tell
+	notKnown visibility = iota // its answer will tell
+	queued                     // the answer to EXEC will tell
 	certainly
 	maybe
 	never
 )
 
-// waited is a command of a kind that can wait for others. got: its answer is neither null nor an error.
-type waited struct {
-	words []string
-	got   bool
+// blockingCommand is a command of a kind that can wait for others. served: its answer is neither null nor an error.
+type blockingCommand struct {
+	words  []string
+	served bool
 }
 
 // Bounds of what is remembered: the commands that wait for their line in MONITOR, and how long MONITOR waits for an answer that tells
@@ -97,13 +97,13 @@ func set(names string) map[string]bool {
 	return all
 }
 
-// refused says whether MONITOR shows a command whose answer is this error.
-func (s *sent) refused(text string) shows {
+// visibilityOfRefused says whether MONITOR shows a command whose answer is this error.
+func (s *sentCommand) visibilityOfRefused(text string) visibility {
 	first, rest, _ := strings.Cut(text, " ")
 	switch {
 	case s.scripts && strings.Contains(rest, " script: "): // so Redis says from 7.0 on where a command of a script has failed
 		return certainly
-	case refusals[first] && (s.waited != nil || s.scripts && within[first]): // what has waited can be refused when it goes on
+	case refusals[first] && (s.blocking != nil || s.scripts && within[first]): // what has waited can be refused when it goes on
 		return maybe
 	case refusals[first]:
 		return never
@@ -120,76 +120,79 @@ func (s *sent) refused(text string) shows {
 }
 
 // remember takes note of a command that leaves its client now. The caller holds mu.
-func (c *conn) remember(name string, words []string) *sent {
-	if !c.wire.Names || c.forgot || hidden[name] {
+func (c *conn) remember(name string, words []string) *sentCommand {
+	if !c.reader.Names || c.forgot || hidden[name] {
 		return nil
 	}
-	s := &sent{words: hash(words), at: machine.Monotonic(), kind: kindOf[name], scripts: scripts[name],
+	s := &sentCommand{words: hash(words), at: machine.Monotonic(), kind: kindOf[name], scripts: scripts[name],
 		maybeNot: name == "MIGRATE"} // MONITOR hides the password in its words
 	s.queues = c.multi && s.kind == ordinary
 	if blocking[name] {
-		s.waited = &waited{words: words}
+		s.blocking = &blockingCommand{words: words}
 	}
-	switch s.kind {
-	case multi:
+	if s.kind == multi {
 		c.multi = true
-	case executes, discards:
+	}
+	if s.kind == executes || s.kind == discards {
 		c.multi = false
-		for i := len(c.sent) - 1; s.kind == executes && i >= 0 && c.sent[i].kind != executes && c.sent[i].kind != discards; i-- {
-			c.sent[i].exec = s.at
-		}
-	case ordinary, watches:
+	}
+	for i := len(c.sent) - 1; s.kind == executes && i >= 0 && c.sent[i].kind != executes && c.sent[i].kind != discards; i-- {
+		c.sent[i].exec = s.at
 	}
 	c.sent = append(c.sent, s)
-	c.wire.waiting.Add(1)
+	c.reader.waiting.Add(1)
 	return s
 }
 
-// learn takes in the answer to a command. The caller holds mu.
-func (c *conn) learn(s *sent, kind resp.Kind, words []string, null bool) {
+// learnAnswer takes in the answer to a command. The caller holds mu.
+func (c *conn) learnAnswer(s *sentCommand, kind resp.Kind, words []string, null bool) {
 	failed := kind == resp.Error || kind == resp.BulkError
 	text := ""
 	if len(words) > 0 {
 		text = words[0]
 	}
-	switch {
-	case c.queueing && s.kind == ordinary && !failed:
-		s.shows = queued
-	case c.queueing && s.kind == ordinary:
-		s.shows = never
-	case failed:
-		s.shows = s.refused(text)
-	default:
-		s.shows = certainly
-	}
+	s.shows = c.visibilityAfter(s, failed, text)
 	if c.queueing && failed && (s.kind == multi || s.kind == watches) {
-		c.hasten(s)
+		c.moveBeforeQueued(s)
 	}
 	s.answered = machine.Monotonic()
-	if s.waited != nil {
-		s.waited.got = !failed && !null
+	if s.blocking != nil {
+		s.blocking.served = !failed && !null
 	}
-	switch {
-	case s.kind == multi && !failed:
+	if s.kind == multi && !failed {
 		c.queueing = true
-	case s.kind == executes, s.kind == discards && !failed:
+	} else if s.kind == executes || s.kind == discards && !failed {
 		c.queueing = false
-		c.ended(s, s.kind == executes && !failed && !null, words)
+		c.settleQueued(s, s.kind == executes && !failed && !null, words)
 	}
 	c.forget(0)
-	c.wake()
+	c.wakeWaiting()
 }
 
-// hasten puts a command that is not queued before those that are: MONITOR shows it first.
-func (c *conn) hasten(s *sent) {
+// visibilityAfter says whether MONITOR shows a command that has been answered; of one that failed, text is the error.
+func (c *conn) visibilityAfter(s *sentCommand, failed bool, text string) visibility {
+	if c.queueing && s.kind == ordinary {
+		if failed {
+			return never
+		}
+		return queued
+	}
+	if failed {
+		return s.visibilityOfRefused(text)
+	}
+	return certainly
+}
+
+// moveBeforeQueued puts a command that is not queued before those that are: MONITOR shows it first.
+func (c *conn) moveBeforeQueued(s *sentCommand) {
 	i := slices.Index(c.sent, s)
 	for ; i > 0 && (c.sent[i-1].shows == queued || c.sent[i-1].shows == never); i-- {
 		c.sent[i-1], c.sent[i] = c.sent[i], c.sent[i-1]
 	}
 }
 
-// ended says whether the commands that were queued before one have run.
-func (c *conn) ended(by *sent, ran bool, answers []string) {
+// settleQueued says whether MONITOR shows the commands that were queued before one: if they have run.
+func (c *conn) settleQueued(by *sentCommand, ran bool, answers []string) {
 	shows := never
 	if ran {
 		shows = certainly
@@ -204,8 +207,8 @@ func (c *conn) ended(by *sent, ran bool, answers []string) {
 	}
 }
 
-// wake lets those go on who wait for answers. The caller holds mu.
-func (c *conn) wake() {
+// wakeWaiting lets those go on who wait for answers. The caller holds mu.
+func (c *conn) wakeWaiting() {
 	c.late = false
 	if c.changed != nil {
 		close(c.changed)
@@ -213,20 +216,20 @@ func (c *conn) wake() {
 	}
 }
 
-// Left is when the command that MONITOR shows with these words left its client over the connection of this name, on the machine's
+// LeftAt is when the command that MONITOR shows with these words left its client over the connection of this name, on the machine's
 // monotonic clock; of a queued one, when EXEC did. It is to be called for each line of the connection, in order. since is when the
 // stream began: it may lack what left before. It is not known where the line may be that of several commands, or where one before it
 // ought to have shown. If answers that will tell have not come, Left waits for them.
-func (w *Wire) Left(name string, words []string, since time.Duration) (at time.Duration, known bool) {
-	c := w.named(name)
+func (r *ConnReader) LeftAt(name string, words []string, since time.Duration) (at time.Duration, known bool) {
+	c := r.named(name)
 	if c == nil {
 		return 0, false
 	}
-	defer w.drop(c)
+	defer r.dropEnded(c)
 	h := hash(words)
 	var late <-chan time.Time
 	for {
-		at, known, changed := c.left(h, since)
+		at, known, changed := c.findLeft(h, since)
 		if changed == nil {
 			return at, known
 		}
@@ -243,21 +246,21 @@ func (w *Wire) Left(name string, words []string, since time.Duration) (at time.D
 	}
 }
 
-func (w *Wire) named(name string) *conn {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.conns[name]
+func (r *ConnReader) named(name string) *conn {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.conns[name]
 }
 
-// left is Left. It returns a channel where an answer has to come first, which closes it.
-func (c *conn) left(words uint64, since time.Duration) (at time.Duration, known bool, changed <-chan struct{}) {
+// findLeft is LeftAt. It returns a channel where an answer has to come first, which closes it.
+func (c *conn) findLeft(words uint64, since time.Duration) (at time.Duration, known bool, changed <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f := c.find(words, since)
-	switch {
-	case f.first < 0:
+	f := c.findCandidates(words, since)
+	if f.first < 0 {
 		return 0, false, nil
-	case f.open && !c.late && !c.over && !c.answers.blind:
+	}
+	if f.open && !c.late && !c.over && !c.answers.blind {
 		if c.changed == nil {
 			c.changed = make(chan struct{})
 		}
@@ -267,8 +270,8 @@ func (c *conn) left(words uint64, since time.Duration) (at time.Duration, known 
 	for _, other := range c.sent[f.first+1 : f.last+1] {
 		other.maybeNot = true // it may have been this one
 	}
-	if s.waited != nil {
-		c.waited = s.waited
+	if s.blocking != nil {
+		c.lastBlocking = s.blocking
 	}
 	if at = s.at; s.shows == queued {
 		at = s.exec
@@ -277,8 +280,8 @@ func (c *conn) left(words uint64, since time.Duration) (at time.Duration, known 
 	return at, !f.open && !f.passed && f.first == f.last, nil
 }
 
-// found are the commands that a line of MONITOR may be.
-type found struct {
+// candidates are the commands that a line of MONITOR may be.
+type candidates struct {
 	first, last int // -1: none
 	// open: answers that have not come can tell more.
 	open bool
@@ -286,31 +289,32 @@ type found struct {
 	passed bool
 }
 
-// find looks for what a line with these words may be, up to the first command that it cannot have passed over.
-func (c *conn) find(words uint64, since time.Duration) found {
-	f := found{first: -1, last: -1}
+// add takes the i-th command in. undecided: the line may have passed over one before it, or not.
+func (f *candidates) add(i int, s *sentCommand, undecided bool) {
+	f.last = i
+	if f.first < 0 {
+		f.first = i
+		f.open = undecided || s.queues && s.shows == notKnown // when it left depends on what its answer is
+		return
+	}
+	f.open = f.open || undecided || s.shows == notKnown || s.shows == queued
+}
+
+// findCandidates looks for what a line with these words may be, up to the first command that it cannot have passed over.
+func (c *conn) findCandidates(words uint64, since time.Duration) candidates {
+	f := candidates{first: -1, last: -1}
 	undecided := false // one that the line may have passed over, or not
 	for i, s := range c.sent {
 		shows, open := s.shows, s.shows == notKnown || s.shows == queued
-		if !open && s.answered < since {
-			continue // MONITOR did not see it
+		doubtful := s.maybeNot || s.at < since
+		if !open && s.answered < since || doubtful && s.words != words {
+			continue // MONITOR did not see it, or need not have
 		}
-		if s.maybeNot || s.at < since {
-			if s.words != words {
-				continue
-			}
-			if shows == certainly {
-				shows = maybe
-			}
+		if doubtful && shows == certainly {
+			shows = maybe
 		}
 		if s.words == words && shows != never && (shows != queued || s.exec > 0) {
-			if f.first < 0 {
-				f.first = i
-				f.open = undecided || s.queues && shows == notKnown // when it left depends on what its answer is
-			} else {
-				f.open = f.open || undecided || open
-			}
-			f.last = i
+			f.add(i, s, undecided)
 		} else if shows == certainly && f.first < 0 {
 			f.passed = true
 		}
@@ -330,63 +334,64 @@ func (c *conn) forget(n int) {
 	}
 	clear(c.sent[:n])
 	c.sent = c.sent[n:]
-	c.wire.waiting.Add(-int64(n))
+	c.reader.waiting.Add(-int64(n))
 }
 
-// drop lets go of a connection that has ended, once nothing is to be asked of it.
-func (w *Wire) drop(c *conn) {
+// dropEnded lets go of a connection that has ended, once nothing is to be asked of it.
+func (r *ConnReader) dropEnded(c *conn) {
 	c.mu.Lock()
-	over, empty := c.over, len(c.sent) == 0 && c.waited == nil
+	over, empty := c.over, len(c.sent) == 0 && c.lastBlocking == nil
 	c.mu.Unlock()
 	if !over {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case w.conns[c.name] != c:
-	case empty:
-		w.remove(c)
-	case c.place == nil:
-		c.place = w.ended.PushBack(c)
-		w.waiting.Add(1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.conns[c.name] != c {
+		return
+	}
+	if empty {
+		r.remove(c)
+	} else if c.place == nil {
+		c.place = r.ended.PushBack(c)
+		r.waiting.Add(1)
 	}
 }
 
 // remove forgets a connection. The caller holds mu.
-func (w *Wire) remove(c *conn) {
-	delete(w.conns, c.name)
+func (r *ConnReader) remove(c *conn) {
+	delete(r.conns, c.name)
 	if c.place != nil {
-		w.ended.Remove(c.place)
-		w.waiting.Add(-1)
+		r.ended.Remove(c.place)
+		r.waiting.Add(-1)
 	}
 }
 
-// bound forgets the commands of a connection where too many wait: of one that has ended, else of that on which one more came. Nothing
+// dropOldest forgets the commands of a connection where too many wait: of one that has ended, else of that on which one more came. Nothing
 // is known of its commands any more.
-func (w *Wire) bound(c *conn) {
-	w.mu.Lock()
-	if e := w.ended.Front(); e != nil {
+func (r *ConnReader) dropOldest(c *conn) {
+	r.mu.Lock()
+	if e := r.ended.Front(); e != nil {
 		c = e.Value.(*conn)
-		w.remove(c)
+		r.remove(c)
 	}
-	w.mu.Unlock()
+	r.mu.Unlock()
 	c.mu.Lock()
 	c.forgot = true
 	c.forget(len(c.sent))
-	c.wake()
+	c.wakeWaiting()
 	c.mu.Unlock()
 }
 
 // Served is the client that waited on a node for a key, and got it: MONITOR does not show what another's command gave it. Empty: there is
 // none, or there are several.
-func (w *Wire) Served(node, key string) (client string) {
-	w.mu.Lock()
-	conns := slices.Collect(maps.Values(w.conns))
-	w.mu.Unlock()
+func (r *ConnReader) Served(node, key string) (client string) {
+	r.mu.Lock()
+	conns := slices.Collect(maps.Values(r.conns))
+	r.mu.Unlock()
 	for _, c := range conns {
 		c.mu.Lock()
-		got := c.link.To == node && c.waited != nil && c.waited.got && slices.Contains(c.waited.words, key)
+		got := c.link.To == node && c.lastBlocking != nil && c.lastBlocking.served && slices.Contains(c.lastBlocking.words, key)
 		c.mu.Unlock()
 		if got && client != "" && client != c.link.From {
 			return ""

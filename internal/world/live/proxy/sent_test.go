@@ -24,12 +24,12 @@ type named struct {
 
 func newNamed() *named {
 	n := &named{}
-	n.open(&Wire{Names: true})
+	n.open(&ConnReader{Names: true})
 	return n
 }
 
-func (n *named) open(w *Wire) {
-	n.conn = w.open(world.Link{From: "c1", To: "A"})
+func (n *named) open(w *ConnReader) {
+	n.conn = w.newConn(world.Link{From: "c1", To: "A"})
 	n.feed(true, "+OK\r\n")
 }
 
@@ -41,16 +41,16 @@ func (n *named) feed(answers bool, text string) {
 
 // send has the client send a command.
 func (n *named) send(words string) {
-	before := n.wire.waiting.Load()
+	before := n.reader.waiting.Load()
 	n.feed(false, command(words))
-	if n.wire.waiting.Load() > before {
+	if n.reader.waiting.Load() > before {
 		n.sentAt = append(n.sentAt, n.sent[len(n.sent)-1].at)
 	}
 }
 
 // line has MONITOR show a command, and says which it was by when it left: 1 is the first; 0: it is not known.
 func (n *named) line(words string) (number int) {
-	at, known := n.wire.Left(n.name, strings.Fields(words), n.since)
+	at, known := n.reader.LeftAt(n.name, strings.Fields(words), n.since)
 	if !known {
 		return 0
 	}
@@ -66,6 +66,7 @@ func (n *named) play(t *testing.T, steps string) {
 		kind, text, _ := strings.Cut(step, " ")
 		switch kind {
 		case "":
+			continue
 		case ">":
 			n.send(text)
 		case "<":
@@ -260,7 +261,7 @@ func TestServed(t *testing.T) {
 	n := newNamed()
 	served := func(key, want string) {
 		t.Helper()
-		if got := n.wire.Served(n.link.To, key); got != want {
+		if got := n.reader.Served(n.link.To, key); got != want {
 			t.Errorf("%s: %q, want %q", key, got, want)
 		}
 	}
@@ -273,7 +274,7 @@ func TestServed(t *testing.T) {
 	served("l", "") // in vain
 	n.play(t, "> BRPOP k 0 \n < -UNBLOCKED force \n end \n = BRPOP k 0|4")
 	served("k", "")
-	if got := n.wire.Served("elsewhere", "k"); got != "" {
+	if got := n.reader.Served("elsewhere", "k"); got != "" {
 		t.Errorf("another node served %q", got)
 	}
 }
@@ -282,22 +283,22 @@ func TestWhatIsRemembered(t *testing.T) {
 	n := newNamed()
 	first := n.name
 	n.play(t, "> SET a 1 \n < +OK \n = SET a 1|1 \n > SET b 1 \n"+noReplicas)
-	if waiting := n.wire.waiting.Load(); waiting != 0 || len(n.sent) > 0 {
+	if waiting := n.reader.waiting.Load(); waiting != 0 || len(n.sent) > 0 {
 		t.Errorf("%d commands wait", waiting)
 	}
 	n.end()
-	if n.wire.named(first) != nil {
+	if n.reader.named(first) != nil {
 		t.Error("a connection is remembered that has ended")
 	}
-	n.open(n.wire)
+	n.open(n.reader)
 	second := n.name
 	n.play(t, "> SET c 1 \n end")
-	if n.wire.named(second) == nil || n.wire.waiting.Load() != 2 {
-		t.Errorf("%d wait for the line of a connection that has ended", n.wire.waiting.Load())
+	if n.reader.named(second) == nil || n.reader.waiting.Load() != 2 {
+		t.Errorf("%d wait for the line of a connection that has ended", n.reader.waiting.Load())
 	}
 	n.line("SET c 1")
-	if n.wire.named(second) != nil || n.wire.waiting.Load() != 0 || n.wire.ended.Len() > 0 {
-		t.Errorf("%d wait when it has come", n.wire.waiting.Load())
+	if n.reader.named(second) != nil || n.reader.waiting.Load() != 0 || n.reader.ended.Len() > 0 {
+		t.Errorf("%d wait when it has come", n.reader.waiting.Load())
 	}
 }
 
@@ -306,34 +307,34 @@ func TestTooMuchToRemember(t *testing.T) {
 	n := newNamed()
 	first := n.name
 	n.play(t, "> SET a 1 \n < +OK \n end")
-	n.open(n.wire)
+	n.open(n.reader)
 	many := strings.Repeat(command("SET k v"), 1000)
 	for range maxWaiting/1000 - 1 {
 		n.feed(false, many)
 	}
 	n.feed(false, strings.Repeat(command("SET k v"), 998))
-	if n.wire.named(first) == nil {
-		t.Fatalf("%d wait, and the first is forgotten", n.wire.waiting.Load())
+	if n.reader.named(first) == nil {
+		t.Fatalf("%d wait, and the first is forgotten", n.reader.waiting.Load())
 	}
 	n.feed(false, command("SET l v"))
-	if n.wire.named(first) != nil || n.forgot {
-		t.Errorf("what ended is there: %v; the latest is forgotten: %v", n.wire.named(first) != nil, n.forgot)
+	if n.reader.named(first) != nil || n.forgot {
+		t.Errorf("what ended is there: %v; the latest is forgotten: %v", n.reader.named(first) != nil, n.forgot)
 	}
 	n.feed(false, many)
 	n.feed(true, strings.Repeat("+OK\r\n", maxWaiting+10))
 	n.send("SET m v")
 	n.feed(true, "+OK\r\n")
-	if n.line("SET m v") != 0 || n.line("SET k v") != 0 || n.wire.waiting.Load() != 0 {
-		t.Errorf("a line is known; %d wait", n.wire.waiting.Load())
+	if n.line("SET m v") != 0 || n.line("SET k v") != 0 || n.reader.waiting.Load() != 0 {
+		t.Errorf("a line is known; %d wait", n.reader.waiting.Load())
 	}
-	n.open(n.wire)
+	n.open(n.reader)
 	n.play(t, "> SET z 1 \n < +OK")
 	if n.line("SET z 1") == 0 {
 		t.Error("a new connection is not remembered")
 	}
 }
 
-// The wire keeps of long commands what it needs to know them again.
+// The reader keeps of long commands what it needs to know them again.
 func TestKeptWords(t *testing.T) {
 	for _, words := range [][]string{{"SET", "k", "v"}, {"SET", "k", strings.Repeat("x", 70000), "NX"},
 		slices.Repeat([]string{"word"}, 10000), {"SET", strings.Repeat("x", 40000), strings.Repeat("y", 40000), "z"}} {

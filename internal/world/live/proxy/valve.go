@@ -16,19 +16,19 @@ import (
 // connection and stays: toxiproxy (2.12.0) panics when a toxic is put on a
 // connection that closes while another is taken off, so none ever is.
 type valve struct {
-	mu    sync.Mutex
-	way   link.Way[*chunk]
-	begun time.Time
-	// changed is closed when a disturbance has ended, or the valve is shut.
+	mu        sync.Mutex
+	direction link.Direction[*message]
+	begun     time.Time
+	// changed is closed when a disturbance has ended, or the valve is closed.
 	changed chan struct{}
 	// breaks is how often all connections broke.
 	breaks int
-	open   bool
-	// opened makes what reads a connection that is being opened; nil: nobody does. It is
+	isOpen bool
+	// newConn makes what reads a connection that is being opened; nil: nobody does. It is
 	// called for the two directions of each in the same order.
-	opened func() *conn
-	// answers: it is the direction of the answers.
-	answers bool
+	newConn func() *conn
+	// isAnswers: it is in the direction of the answers.
+	isAnswers bool
 }
 
 // valveType is its name among toxiproxy's toxics.
@@ -37,44 +37,43 @@ const valveType = "redlock-sim-valve"
 func init() { toxics.Register(valveType, newValve()) }
 
 func newValve() *valve {
-	v := &valve{changed: make(chan struct{}), begun: time.Now(), open: true}
-	v.way.Rand = rand.NewPCG(rand.Uint64(), rand.Uint64())
+	v := &valve{changed: make(chan struct{}), begun: time.Now(), isOpen: true}
+	v.direction.Rand = rand.NewPCG(rand.Uint64(), rand.Uint64())
 	return v
 }
 
 func (v *valve) now() time.Duration { return time.Since(v.begun) }
 
-// add puts a disturbance in force; lift takes it off again. Lifting it twice
+// disturb puts a disturbance in force; lift takes it off again. Lifting it twice
 // does nothing.
-func (v *valve) add(d world.Disturbance) (lift func()) { return v.addOn(nil, d) }
+func (v *valve) disturb(d world.Disturbance) (lift func()) { return v.disturbFlow(nil, d) }
 
-// addOn puts it in force for what comes on one connection from now on; nil: on all.
-func (v *valve) addOn(f *flow, d world.Disturbance) (lift func()) {
+// disturbFlow puts it in force for what comes on one connection from now on; nil: on all.
+func (v *valve) disturbFlow(f *flow, d world.Disturbance) (lift func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var only *link.Flow
 	if f != nil {
 		only = &f.Flow
 	}
-	end := v.way.BeginOn(only, d)
+	end := v.direction.BeginOn(only, d)
 	return func() {
 		v.change(func() {
 			freed, breaks := end()
 			for _, c := range freed {
 				v.pass(c, v.now())
 			}
-			switch {
-			case breaks && f != nil:
+			if breaks && f != nil {
 				f.broken = true
-			case breaks:
+			} else if breaks {
 				v.breaks++
 			}
 		})
 	}
 }
 
-// shut ends all connections for good.
-func (v *valve) shut() { v.change(func() { v.open = false }) }
+// close ends all connections for good.
+func (v *valve) close() { v.change(func() { v.isOpen = false }) }
 
 func (v *valve) change(f func()) {
 	v.mu.Lock()
@@ -84,16 +83,16 @@ func (v *valve) change(f func()) {
 	v.changed = make(chan struct{})
 }
 
-// pass moves a chunk on.
-func (v *valve) pass(c *chunk, now time.Duration) { c.fate, c.due = v.way.Pass(c, now) }
+// pass moves a message on.
+func (v *valve) pass(c *message, now time.Duration) { c.fate, c.due = v.direction.Pass(c, now) }
 
-// NewState implements toxics.StatefulToxic. toxiproxy calls it when proxied.carry opens a
-// connection.
+// NewState implements toxics.StatefulToxic. toxiproxy calls it when proxiedLink.startConnection
+// opens a connection.
 func (v *valve) NewState() any {
-	if v.opened == nil {
+	if v.newConn == nil {
 		return (*conn)(nil)
 	}
-	return v.opened()
+	return v.newConn()
 }
 
 // Pipe implements toxics.Toxic: it serves one connection until that ends.
@@ -102,9 +101,9 @@ func (v *valve) Pipe(stub *toxics.ToxicStub) {
 	for f.step(stub.Interrupt) {
 	}
 	v.mu.Lock()
-	v.way.Close(&f.Flow)
+	v.direction.Close(&f.Flow)
 	v.mu.Unlock()
-	if f.conn != nil && v.answers {
+	if f.conn != nil && v.isAnswers {
 		f.conn.end()
 	}
 	if f.interrupted {

@@ -86,7 +86,7 @@ func TestValve(t *testing.T) {
 			p.want(t, ms, "a@0s")
 		},
 		"latency delays, and what it delayed goes on when it is lifted": func(t *testing.T, p *pipe) {
-			lift := p.add(world.Disturbance{Kind: world.Latency, Latency: 50 * ms})
+			lift := p.disturb(world.Disturbance{Kind: world.Latency, Latency: 50 * ms})
 			p.send("a")
 			time.Sleep(20 * ms)
 			p.send("b")
@@ -95,14 +95,14 @@ func TestValve(t *testing.T) {
 			p.want(t, 0, "a@50ms", "b@55ms")
 		},
 		"two latencies add up": func(t *testing.T, p *pipe) {
-			p.add(world.Disturbance{Kind: world.Latency, Latency: 50 * ms})
-			p.add(world.Disturbance{Kind: world.Latency, Latency: 30 * ms})
+			p.disturb(world.Disturbance{Kind: world.Latency, Latency: 50 * ms})
+			p.disturb(world.Disturbance{Kind: world.Latency, Latency: 30 * ms})
 			p.send("a")
 			time.Sleep(time.Second)
 			p.want(t, 0, "a@80ms")
 		},
 		"jitter keeps the order": func(t *testing.T, p *pipe) {
-			p.add(world.Disturbance{Kind: world.Latency, Latency: 50 * ms, Jitter: 50 * ms})
+			p.disturb(world.Disturbance{Kind: world.Latency, Latency: 50 * ms, Jitter: 50 * ms})
 			for _, c := range "abcdefghij" {
 				p.send(string(c))
 			}
@@ -117,7 +117,7 @@ func TestValve(t *testing.T) {
 			}
 		},
 		"bandwidth passes so many bytes a second": func(t *testing.T, p *pipe) {
-			p.add(world.Disturbance{Kind: world.Bandwidth, Rate: 100})
+			p.disturb(world.Disturbance{Kind: world.Bandwidth, Rate: 100})
 			p.send("0123456789")
 			p.send("0123456789")
 			time.Sleep(time.Second)
@@ -125,7 +125,7 @@ func TestValve(t *testing.T) {
 		},
 		"a cut loses what comes, and ends the connection when it is lifted": func(t *testing.T, p *pipe) {
 			p.send("a")
-			lift := p.add(world.Disturbance{Kind: world.Cut})
+			lift := p.disturb(world.Disturbance{Kind: world.Cut})
 			p.send("b")
 			p.want(t, 0, "a@0s")
 			time.Sleep(time.Second)
@@ -133,7 +133,7 @@ func TestValve(t *testing.T) {
 			p.want(t, time.Second, "a@0s")
 		},
 		"a hold passes everything on when it is lifted, and the sender's close behind it": func(t *testing.T, p *pipe) {
-			lift := p.add(world.Disturbance{Kind: world.Hold})
+			lift := p.disturb(world.Disturbance{Kind: world.Hold})
 			p.send("a")
 			p.send("b")
 			close(p.in)
@@ -146,7 +146,7 @@ func TestValve(t *testing.T) {
 		"a stall passes everything on when it ends, and the sender's close behind it": func(t *testing.T, p *pipe) {
 			p.send("before")
 			time.Sleep(ms)
-			lift := p.add(world.Disturbance{Kind: world.Stall})
+			lift := p.disturb(world.Disturbance{Kind: world.Stall})
 			p.send("a")
 			p.send("b")
 			close(p.in)
@@ -157,14 +157,14 @@ func TestValve(t *testing.T) {
 		},
 		"a stall spares a connection opened later, and the next stall does not": func(t *testing.T, p *pipe) {
 			synctest.Wait() // until it is open
-			first := p.add(world.Disturbance{Kind: world.Stall})
+			first := p.disturb(world.Disturbance{Kind: world.Stall})
 			later := p.connect()
 			synctest.Wait()
 			p.send("a")
 			later.send("b")
 			later.want(t, 0, "b@0s")
 			time.Sleep(ms)
-			second := p.add(world.Disturbance{Kind: world.Stall})
+			second := p.disturb(world.Disturbance{Kind: world.Stall})
 			later.send("c")
 			first()
 			p.want(t, 0) // the second strikes it, too
@@ -175,14 +175,14 @@ func TestValve(t *testing.T) {
 			close(later.in)
 		},
 		"a reset ends the connection with the next message": func(t *testing.T, p *pipe) {
-			p.add(world.Disturbance{Kind: world.Reset})
+			p.disturb(world.Disturbance{Kind: world.Reset})
 			time.Sleep(ms)
 			p.want(t, 0)
 			p.send("a")
 			p.want(t, ms)
 		},
 		"a slow close comes late": func(t *testing.T, p *pipe) {
-			p.add(world.Disturbance{Kind: world.SlowClose, Delay: 300 * ms})
+			p.disturb(world.Disturbance{Kind: world.SlowClose, Delay: 300 * ms})
 			p.send("a")
 			close(p.in)
 			time.Sleep(time.Second)
@@ -191,16 +191,16 @@ func TestValve(t *testing.T) {
 		"a limit ends the connection in the middle of a message": func(t *testing.T, p *pipe) {
 			p.send("before")
 			time.Sleep(ms)
-			p.add(world.Disturbance{Kind: world.LimitData, Bytes: 5})
+			p.disturb(world.Disturbance{Kind: world.LimitData, Bytes: 5})
 			p.send("abc")
 			p.send("def")
 			p.want(t, ms, "before@0s", "abc@1ms", "de@1ms")
 		},
 		"an end of everything ends held connections": func(t *testing.T, p *pipe) {
-			p.add(world.Disturbance{Kind: world.Hold})
+			p.disturb(world.Disturbance{Kind: world.Hold})
 			p.send("a")
 			time.Sleep(ms)
-			p.shut()
+			p.close()
 			p.want(t, ms)
 		},
 	} {
@@ -208,7 +208,7 @@ func TestValve(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newPipe()
 				act(t, p)
-				p.shut()
+				p.close()
 				synctest.Wait()
 				defer func() { _ = recover() }() // some close it themselves
 				close(p.in)

@@ -15,13 +15,13 @@ func (s *Servers) Again(ctx context.Context, spec *world.Spec) error {
 	s.spec = spec
 	var group machine.Group
 	for _, n := range s.All() {
-		group.Go(func() error { return n.again(ctx) })
+		group.Go(func() error { return n.reset(ctx) })
 	}
 	return group.Wait()
 }
 
-// again lets the server go on, with a clock that is right, without data and without strangers.
-func (n *Node) again(ctx context.Context) error {
+// reset lets the server go on, with a clock that is right, without data and without strangers.
+func (n *Node) reset(ctx context.Context) error {
 	if n.Clock != nil {
 		if err := n.Clock.Reset(); err != nil {
 			return err

@@ -102,19 +102,19 @@ func (s *Servers) chooseHosts(ctx context.Context, o Options) (err error) {
 }
 
 func (o *Options) open(ctx context.Context, p Provider, spec *world.Spec) (Host, error) {
-	switch p {
-	case Docker:
+	if p == Docker {
 		return openDocker(ctx, o.Image)
-	case External:
+	}
+	if p == External {
 		return openExisting(ctx, o.Existing, spec)
-	case Process:
+	}
+	if p == Process {
 		binary, err := FindRedis()
 		h := processHost{binary: binary}
 		if o.Resting != nil {
 			h.loans = &loans{from: o.Resting}
 		}
 		return h, err
-	case Auto: // settled before
 	}
 	return nil, fmt.Errorf("nodes cannot come from %q", p)
 }

@@ -95,11 +95,11 @@ func (c *consensus) startEtcd(ctx context.Context, binary string) error {
 	c.Dial = func(ctx context.Context) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "unix", socket) }
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return c.Dial(ctx) }}
 	defer transport.CloseIdleConnections()
-	return c.healthy(ctx, &http.Client{Transport: transport})
+	return c.awaitHealthy(ctx, &http.Client{Transport: transport})
 }
 
-// healthy waits until etcd has elected itself.
-func (c *consensus) healthy(ctx context.Context, to *http.Client) error {
+// awaitHealthy waits until etcd has elected itself.
+func (c *consensus) awaitHealthy(ctx context.Context, to *http.Client) error {
 	deadline := time.Now().Add(startWithin)
 	for {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://etcd/health", nil)
@@ -113,12 +113,13 @@ func (c *consensus) healthy(ctx context.Context, to *http.Client) error {
 				return c.askVersion(ctx, to)
 			}
 		}
-		switch {
-		case c.etcd.Dead():
+		if c.etcd.Dead() {
 			return c.etcdError()
-		case ctx.Err() != nil:
+		}
+		if ctx.Err() != nil {
 			return ctx.Err()
-		case time.Now().After(deadline):
+		}
+		if time.Now().After(deadline) {
 			return machine.StartedTooSlowly("etcd did not answer within %v; its log is %s", startWithin, c.node.log)
 		}
 		time.Sleep(5 * time.Millisecond)

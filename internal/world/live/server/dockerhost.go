@@ -14,7 +14,7 @@ import (
 
 // dockerHost runs servers in containers, on a network of the run's own.
 type dockerHost struct {
-	plainly
+	ownHost
 	engine *docker.Engine
 	run    *docker.Run
 }
@@ -48,7 +48,7 @@ func (h *dockerHost) launch(ctx context.Context, n *Node) error {
 	args := n.commonArguments()
 	if n.failsOver() {
 		var err error
-		if args, err = n.byFile(docker.DataDir, args); err != nil {
+		if args, err = n.writeSettings(docker.DataDir, args); err != nil {
 			return err
 		}
 	}
@@ -106,20 +106,20 @@ var _ server = (*serverContainer)(nil)
 // engineWithin bounds what is asked of the engine while a run goes on.
 const engineWithin = 20 * time.Second
 
-func asked(f func(context.Context) error) error {
+func withinBound(f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), engineWithin)
 	defer cancel()
 	return f(ctx)
 }
 
-func (s *serverContainer) Door() Door         { return onLoopback(s.Spec.Port, s.password, false) }
-func (s *serverContainer) folder() string     { return s.dir }
-func (s *serverContainer) Stop() error        { return asked(s.Pause) }
-func (s *serverContainer) Resume() error      { return asked(s.Unpause) }
-func (s *serverContainer) Kill() error        { return asked(s.Server.Kill) }
-func (s *serverContainer) wrote(string) error { return nil } // the port is the engine's
+func (s *serverContainer) Door() Door             { return onLoopback(s.Spec.Port, s.password, false) }
+func (s *serverContainer) folder() string         { return s.dir }
+func (s *serverContainer) Stop() error            { return withinBound(s.Pause) }
+func (s *serverContainer) Resume() error          { return withinBound(s.Unpause) }
+func (s *serverContainer) Kill() error            { return withinBound(s.Server.Kill) }
+func (s *serverContainer) checkInfo(string) error { return nil } // the port is the engine's
 
-func (s *serverContainer) lastWords() error {
+func (s *serverContainer) whyEnded() error {
 	s.keepLog()
 	text, _ := os.ReadFile(s.log)
 	return fmt.Errorf("the container of %s ended at once: %s", s.Spec.Name, lastLine(text))
@@ -127,7 +127,7 @@ func (s *serverContainer) lastWords() error {
 
 // keepLog writes down what the server has said; the container goes with its log.
 func (s *serverContainer) keepLog() {
-	_ = asked(func(ctx context.Context) error {
+	_ = withinBound(func(ctx context.Context) error {
 		text, err := s.Log(ctx)
 		if err != nil {
 			return err

@@ -40,7 +40,7 @@ func (d Door) dial(ctx context.Context) (net.Conn, error) {
 	if d.username != "" {
 		words = []string{"AUTH", d.username, d.password}
 	}
-	if err := order(conn, words...); err != nil {
+	if err := mustDo(conn, words...); err != nil {
 		return nil, errors.Join(fmt.Errorf("failed to authenticate: %w", err), conn.Close())
 	}
 	return conn, nil
@@ -80,17 +80,17 @@ func (d Door) Link(ctx context.Context) (net.Conn, error) {
 	if _, err := conn.Write(resp.AppendCommand(nil, "AUTH", d.password)); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	return &introduced{Conn: conn}, nil
+	return &authenticated{Conn: conn}, nil
 }
 
-// introduced is a connection that has been authenticated. The answer to that is not passed
+// authenticated is a connection that has been authenticated. The answer to that is not passed
 // on, unless it is a refusal.
-type introduced struct {
+type authenticated struct {
 	net.Conn
 	from io.Reader // nil: the answer has not been read
 }
 
-func (c *introduced) Read(p []byte) (int, error) {
+func (c *authenticated) Read(p []byte) (int, error) {
 	if c.from == nil {
 		answer := make([]byte, len(granted))
 		n, _ := io.ReadFull(c.Conn, answer) // an error comes again
@@ -111,7 +111,7 @@ func (d Door) answers() error {
 	if err != nil {
 		return err
 	}
-	_, err = say(conn, time.Second, "PING")
+	_, err = roundTrip(conn, time.Second, "PING")
 	return errors.Join(err, conn.Close())
 }
 
@@ -121,25 +121,25 @@ func (d Door) Monitor() (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to observe %s: %w", d.Address, err)
 	}
-	if err := order(conn, "MONITOR"); err != nil {
+	if err := mustDo(conn, "MONITOR"); err != nil {
 		_ = conn.Close()
 		return nil, fmt.Errorf("failed to observe %s with MONITOR: %w", d.Address, err)
 	}
 	return conn, nil
 }
 
-// order sends a command that the server must carry out.
-func order(conn net.Conn, words ...string) error {
-	answer, err := say(conn, dialWithin, words...)
+// mustDo sends a command that the server must carry out.
+func mustDo(conn net.Conn, words ...string) error {
+	answer, err := roundTrip(conn, dialWithin, words...)
 	if err == nil && answer.Kind == resp.Error {
 		err = errors.New(answer.Text)
 	}
 	return err
 }
 
-// say sends a command and reads the answer, byte by byte: what follows belongs to the
+// roundTrip sends a command and reads the answer, byte by byte: what follows belongs to the
 // caller.
-func say(conn net.Conn, within time.Duration, words ...string) (answer resp.Value, err error) {
+func roundTrip(conn net.Conn, within time.Duration, words ...string) (answer resp.Value, err error) {
 	if err := conn.SetDeadline(time.Now().Add(within)); err != nil {
 		return answer, err
 	}

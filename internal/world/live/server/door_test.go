@@ -109,7 +109,7 @@ func TestALinkPassesNoAnswerToItsPassword(t *testing.T) {
 			}
 			_ = far.Close()
 		}()
-		got, err := io.ReadAll(&introduced{Conn: near})
+		got, err := io.ReadAll(&authenticated{Conn: near})
 		if string(got) != want || err != nil {
 			t.Errorf("of %q %q is passed on, want %q (%v)", said, got, want, err)
 		}
@@ -134,7 +134,7 @@ func TestClientsMayDoAnything(t *testing.T) {
 	defer func() { _ = conn.Close() }()
 	for _, words := range [][]string{{"PUBLISH", "channel", "x"},
 		{"EVAL", "return redis.call('publish', 'c', 'x')", "0"}, {"CONFIG", "GET", "port"}, {"SUBSCRIBE", "channel"}} {
-		if err := order(conn, words...); err != nil {
+		if err := mustDo(conn, words...); err != nil {
 			t.Errorf("%v: %v", words, err)
 		}
 	}

@@ -33,8 +33,8 @@ type Existing struct {
 	Hooks map[string]Hooks
 }
 
-// own is what all our keys begin with.
-func (e *Existing) own() string { return e.Prefix + e.Run + ":" }
+// keyPrefix is what all our keys begin with.
+func (e *Existing) keyPrefix() string { return e.Prefix + e.Run + ":" }
 
 // Invitation is how to reach the server behind address at link.
 func (e *Existing) Invitation(name, address, link string) client.Address {
@@ -78,9 +78,9 @@ func openExisting(ctx context.Context, e *Existing, spec *world.Spec) (Host, err
 		h.names = append(h.names, spec.Nodes[i].Name)
 		spec.Nodes[i].Persistence = world.NoPersistence // what they keep is not ours to say
 	}
-	spec.Lock.Key = h.own() + spec.Lock.Key
+	spec.Lock.Key = h.keyPrefix() + spec.Lock.Key
 	if spec.SharedStore {
-		spec.Resource.Key, spec.Resource.LockKey = h.own()+spec.Resource.Key, spec.Lock.Key
+		spec.Resource.Key, spec.Resource.LockKey = h.keyPrefix()+spec.Resource.Key, spec.Lock.Key
 	}
 	return h, nil
 }
@@ -92,15 +92,15 @@ func (h *existingHost) launch(ctx context.Context, n *Node) error {
 		}
 		return n.begin(ctx, old)
 	}
-	d, err := h.Door(h.hooked(n).address)
+	d, err := h.Door(h.hooksOf(n).address)
 	if err != nil {
 		return err
 	}
-	s := &existingServer{at: d, hooks: h.hooked(n)}
+	s := &existingServer{at: d, hooks: h.hooksOf(n)}
 	if err := n.begin(ctx, s); err != nil {
 		return err
 	}
-	if err := claim(ctx, n.Admin, h.own()); err != nil {
+	if err := claim(ctx, n.Admin, h.keyPrefix()); err != nil {
 		return fmt.Errorf("node %s at %s: %w", n.Name, d.Address, err)
 	}
 	h.mu.Lock()
@@ -109,9 +109,9 @@ func (h *existingHost) launch(ctx context.Context, n *Node) error {
 	return nil
 }
 
-// hooked are the hooks of a node, with its address.
-func (h *existingHost) hooked(n *Node) hooked {
-	return hooked{n.Name, h.Addresses[slices.Index(h.names, n.Name)], h.Hooks[n.Name]}
+// hooksOf are the hooks of a node, with its address.
+func (h *existingHost) hooksOf(n *Node) nodeHooks {
+	return nodeHooks{n.Name, h.Addresses[slices.Index(h.names, n.Name)], h.Hooks[n.Name]}
 }
 
 func (h *existingHost) Invitation(node Endpoint, link string) client.Address {
@@ -119,7 +119,7 @@ func (h *existingHost) Invitation(node Endpoint, link string) client.Address {
 }
 
 func (h *existingHost) clock(n *Node) (movableClock, error) {
-	if hooks := h.hooked(n); len(hooks.hooks.Clock) > 0 {
+	if hooks := h.hooksOf(n); len(hooks.hooks.Clock) > 0 {
 		return &hookClock{hooks: hooks}, nil
 	}
 	return fixedClock{}, nil // demands upon it have been refused
@@ -156,15 +156,15 @@ func (h *existingHost) Close() error {
 	var group machine.Group
 	for _, s := range h.servers {
 		group.Go(func() error {
-			if err := s.mend(); err != nil {
+			if err := s.undoFaults(); err != nil {
 				return err
 			}
 			admin := AdminClient(s.at)
 			defer func() { _ = admin.Close() }()
 			ctx, cancel := context.WithTimeout(context.Background(), tidyWithin)
 			defer cancel()
-			if err := removeKeys(ctx, admin, h.own()); err != nil {
-				return fmt.Errorf("keys that begin with %q may be left on node %s at %s: %w", h.own(), s.hooks.node, s.at.Address, err)
+			if err := removeKeys(ctx, admin, h.keyPrefix()); err != nil {
+				return fmt.Errorf("keys that begin with %q may be left on node %s at %s: %w", h.keyPrefix(), s.hooks.node, s.at.Address, err)
 			}
 			return nil
 		})
@@ -178,7 +178,7 @@ const tidyWithin = 30 * time.Second
 // existingServer is a server of somebody else's.
 type existingServer struct {
 	at    Door
-	hooks hooked
+	hooks nodeHooks
 
 	mu             sync.Mutex
 	paused, killed bool
@@ -186,12 +186,12 @@ type existingServer struct {
 
 var _ server = (*existingServer)(nil)
 
-func (s *existingServer) Door() Door         { return s.at }
-func (s *existingServer) PID() int           { return 0 }
-func (s *existingServer) folder() string     { return "" }
-func (s *existingServer) wrote(string) error { return nil }
-func (s *existingServer) leave()             {}
-func (s *existingServer) lastWords() error {
+func (s *existingServer) Door() Door             { return s.at }
+func (s *existingServer) PID() int               { return 0 }
+func (s *existingServer) folder() string         { return "" }
+func (s *existingServer) checkInfo(string) error { return nil }
+func (s *existingServer) leave()                 {}
+func (s *existingServer) whyEnded() error {
 	return fmt.Errorf("node %s at %s was killed", s.hooks.node, s.at.Address)
 }
 
@@ -201,8 +201,8 @@ func (s *existingServer) Dead() bool {
 	return s.killed
 }
 
-// strike runs a hook and notes what it has done.
-func (s *existingServer) strike(hook string, flag *bool, to bool, more ...string) error {
+// runHook runs a hook and notes what it has done.
+func (s *existingServer) runHook(hook string, flag *bool, to bool, more ...string) error {
 	if err := s.hooks.run(hook, more...); err != nil {
 		return err
 	}
@@ -212,10 +212,10 @@ func (s *existingServer) strike(hook string, flag *bool, to bool, more ...string
 	return nil
 }
 
-func (s *existingServer) Stop() error { return s.strike("pause", &s.paused, true) }
-func (s *existingServer) Kill() error { return s.strike("kill", &s.killed, true) }
+func (s *existingServer) Stop() error { return s.runHook("pause", &s.paused, true) }
+func (s *existingServer) Kill() error { return s.runHook("kill", &s.killed, true) }
 func (s *existingServer) Restart(keep world.Keep) error {
-	return s.strike("restart", &s.killed, false, "{keep}", keep.String())
+	return s.runHook("restart", &s.killed, false, "{keep}", keep.String())
 }
 
 func (s *existingServer) Resume() error {
@@ -225,11 +225,11 @@ func (s *existingServer) Resume() error {
 	if !paused {
 		return nil
 	}
-	return s.strike("resume", &s.paused, false)
+	return s.runHook("resume", &s.paused, false)
 }
 
-// mend undoes what faults have left when a run ends early.
-func (s *existingServer) mend() error {
+// undoFaults undoes what faults have left when a run ends early.
+func (s *existingServer) undoFaults() error {
 	if s.Dead() {
 		if err := s.Restart(world.KeepData); err != nil {
 			return err
@@ -254,7 +254,7 @@ func prepareExisting(ctx context.Context, e *Existing, demands []world.Demand) e
 		if d.Power == world.MessagePower && e.TLS {
 			return errors.New("it waits for a message, and over TLS none can be read")
 		}
-		return e.Hooks[d.Node].lacks(d)
+		return e.Hooks[d.Node].missingFor(d)
 	}); err != nil {
 		return err
 	}
@@ -289,7 +289,7 @@ func (e *Existing) examine(ctx context.Context, address string) error {
 	if err := notInCluster(info); err != nil {
 		return err
 	}
-	return mustBeFree(ctx, admin, e.own())
+	return mustBeFree(ctx, admin, e.keyPrefix())
 }
 
 // mustBeFree makes sure that no key begins with own.

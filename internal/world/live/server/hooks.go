@@ -23,8 +23,8 @@ type Hooks struct {
 	Clock         []string
 }
 
-// lacks says what is missing for a demand; nil: nothing.
-func (h Hooks) lacks(d world.Demand) error {
+// missingFor says what is missing for a demand; nil: nothing.
+func (h Hooks) missingFor(d world.Demand) error {
 	var missing []string
 	need := func(name string, command []string) {
 		if len(command) == 0 {
@@ -55,8 +55,8 @@ func (h Hooks) lacks(d world.Demand) error {
 		d.Node, strings.Join(missing, " and "))
 }
 
-// hooked are the hooks of a node.
-type hooked struct {
+// nodeHooks are the hooks of a node.
+type nodeHooks struct {
 	node, address string
 	hooks         Hooks
 }
@@ -66,7 +66,7 @@ const hookWithin = 30 * time.Second
 
 // run carries a hook out. In its arguments {node} and {address} stand for those,
 // and more names other words and what they stand for.
-func (h hooked) run(name string, more ...string) error {
+func (h nodeHooks) run(name string, more ...string) error {
 	command := map[string][]string{
 		"pause": h.hooks.Pause, "resume": h.hooks.Resume, "kill": h.hooks.Kill, "restart": h.hooks.Restart, "clock": h.hooks.Clock,
 	}[name]
@@ -92,7 +92,7 @@ func (h hooked) run(name string, more ...string) error {
 // hookClock is a node's clock that a hook moves: {offset} is how many seconds it
 // is to be ahead, {rate} how fast it is to run from there.
 type hookClock struct {
-	hooks hooked
+	hooks nodeHooks
 
 	mu     sync.Mutex
 	offset time.Duration

@@ -55,10 +55,10 @@ type server interface {
 	PID() int
 	// folder has its data; empty: not to be seen from here.
 	folder() string
-	// wrote says why it cannot be this server that answered INFO so; nil: it is.
-	wrote(info string) error
-	// lastWords says why it ended.
-	lastWords() error
+	// checkInfo says why it cannot be this server that answered INFO so; nil: it is.
+	checkInfo(info string) error
+	// whyEnded says why it ended.
+	whyEnded() error
 	// leave ends it where it is ours.
 	leave()
 }
@@ -90,14 +90,14 @@ func onLoopback(port int, password string, process bool) Door {
 	return Door{Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), password: password, ours: true, process: process}
 }
 
-// plainly is what holds of servers of ours on this machine: behind links they ask for
+// ownHost is what holds of servers of ours on this machine: behind links they ask for
 // nothing, and they have its clock.
-type plainly struct{}
+type ownHost struct{}
 
-func (plainly) Ahead(context.Context, *Node) (time.Duration, time.Duration, error) {
+func (ownHost) Ahead(context.Context, *Node) (time.Duration, time.Duration, error) {
 	return 0, 0, nil
 }
 
-func (plainly) Invitation(node Endpoint, link string) client.Address {
+func (ownHost) Invitation(node Endpoint, link string) client.Address {
 	return client.Address{Name: node.Name, Address: link}
 }

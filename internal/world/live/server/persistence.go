@@ -45,10 +45,10 @@ func (n *Node) Journal() *journal.Follower { return n.journal }
 // skipJournal passes over what stands in the journal of a server that goes on. What nobody restarts from is removed, or each run would
 // read what all before it did.
 func (n *Node) skipJournal() error {
-	switch {
-	case n.journal == nil:
+	if n.journal == nil {
 		return nil
-	case n.Persistence != world.NoPersistence:
+	}
+	if n.Persistence != world.NoPersistence {
 		if info, err := os.Stat(n.aofPath()); err == nil && info.Size() > longestJournal {
 			return fmt.Errorf("the journal of node %s has %d bytes", n.Name, info.Size())
 		}
@@ -79,8 +79,8 @@ func (n *Node) aofPath() string {
 	return filepath.Join(dir, "appendonlydir", "appendonly.aof.1.incr.aof")
 }
 
-// leave makes the disk of a dead node what keep says.
-func (n *Node) leave(keep world.Keep) error {
+// prepareDisk makes the disk of a dead node what keep says.
+func (n *Node) prepareDisk(keep world.Keep) error {
 	switch {
 	case keep == world.KeepNothing, n.Persistence == world.NoPersistence:
 		return n.wipe()
@@ -171,16 +171,15 @@ func (w *syncWatch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.paused {
-		w.saw(w.thread.Look(), w.fileSize())
+		w.noteLook(w.thread.Look(), w.fileSize())
 	}
 }
 
-// saw takes note of what a look at the thread showed, and of the file's size after it.
-func (w *syncWatch) saw(l Look, size int64) {
-	switch {
-	case l == Woken && !w.busy:
+// noteLook takes note of what a look at the thread showed, and of the file's size after it.
+func (w *syncWatch) noteLook(l Look, size int64) {
+	if l == Woken && !w.busy {
 		w.busy, w.begun = true, size
-	case l == Slept && w.busy:
+	} else if l == Slept && w.busy {
 		w.busy = false
 		w.synced.Store(w.begun)
 	}
@@ -195,7 +194,7 @@ func (w *syncWatch) pause(stop func() error) error {
 	}
 	w.paused = true
 	if !w.busy {
-		w.saw(w.thread.stopped(), w.fileSize())
+		w.noteLook(w.thread.lookStopped(), w.fileSize())
 	}
 	return nil
 }
@@ -262,15 +261,15 @@ func (s *SyncThread) Look() Look {
 	if err != nil {
 		return Working
 	}
-	return s.see(asleep, sleeps)
+	return s.compare(asleep, sleeps)
 }
 
-func (s *SyncThread) see(asleep bool, sleeps int64) Look {
-	switch {
-	case sleeps > s.sleeps:
+func (s *SyncThread) compare(asleep bool, sleeps int64) Look {
+	if sleeps > s.sleeps {
 		s.sleeps = sleeps
 		return Woken
-	case asleep:
+	}
+	if asleep {
 		return Slept
 	}
 	return Working
@@ -279,16 +278,16 @@ func (s *SyncThread) see(asleep bool, sleeps int64) Look {
 // Sleeps is how often it had begun to sleep by the last look: each job adds to that.
 func (s *SyncThread) Sleeps() int64 { return s.sleeps }
 
-// stopped looks at the thread after its process was stopped. A thread that slept has woken
+// lookStopped looks at the thread after its process was stopped. A thread that slept has woken
 // for that at most once, and does so again when the process continues.
-func (s *SyncThread) stopped() Look {
+func (s *SyncThread) lookStopped() Look {
 	_, sleeps, err := s.state()
 	if err != nil {
 		return Working
 	}
 	woken := sleeps - s.sleeps
 	if woken > 1 {
-		return s.see(false, sleeps)
+		return s.compare(false, sleeps)
 	}
 	s.sleeps += 2 * max(woken, 0)
 	return Slept

@@ -33,7 +33,7 @@ func TestWhatCountsAsFsynced(t *testing.T) {
 		w := &syncWatch{thread: SyncThread{sleeps: 1}}
 		w.synced.Store(100)
 		for _, s := range test.sights {
-			w.saw(w.thread.see(s.asleep, s.sleeps), s.size)
+			w.noteLook(w.thread.compare(s.asleep, s.sleeps), s.size)
 		}
 		if got := w.size(); got != test.want {
 			t.Errorf("%s: %d bytes are fsynced, want %d", test.name, got, test.want)

@@ -25,12 +25,11 @@ func Prepare(ctx context.Context, o Options, demands []world.Demand) error {
 		}
 	}
 	demands = slices.DeleteFunc(slices.Clone(demands), func(d world.Demand) bool { return d.Power == world.PostgresPower })
-	switch o.Nodes {
-	case Docker:
+	if o.Nodes == Docker {
 		return prepareDocker(ctx, o, demands)
-	case External:
+	}
+	if o.Nodes == External {
 		return prepareExisting(ctx, o.Existing, demands)
-	case Auto, Process:
 	}
 	return refuse(demands, func(d world.Demand) error { return Available(d.Power) })
 }

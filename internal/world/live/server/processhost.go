@@ -31,7 +31,7 @@ func FindRedis() (string, error) {
 
 // processHost runs servers as processes of ours, which die with this program.
 type processHost struct {
-	plainly
+	ownHost
 	// binary is the path of redis-server.
 	binary string
 	// loans are the servers that go on after the run; nil: none does.
@@ -61,7 +61,7 @@ func (h processHost) launchOn(ctx context.Context, n *Node, port int, dir, logPa
 		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--protected-mode", "yes", "--dir", dir,
 	}, n.commonArguments()...)
 	if n.failsOver() {
-		if args, err = n.byFile(dir, append(args, "--bind-source-addr", n.source)); err != nil {
+		if args, err = n.writeSettings(dir, append(args, "--bind-source-addr", n.source)); err != nil {
 			return err
 		}
 	}
@@ -108,18 +108,18 @@ func (s *serverProcess) folder() string { return s.dir }
 
 func (s *serverProcess) Door() Door { return onLoopback(s.port, s.password, true) }
 
-func (s *serverProcess) wrote(info string) error {
+func (s *serverProcess) checkInfo(info string) error {
 	pid, err := strconv.Atoi(InfoField(info, "process_id"))
-	switch {
-	case err == nil && pid == s.PID():
+	if err == nil && pid == s.PID() {
 		return nil
-	case err == nil && machine.GroupOf(pid) == s.PID():
+	}
+	if err == nil && machine.GroupOf(pid) == s.PID() {
 		return errors.New("the server is not the process that sim has started: a script in its place has to end with exec redis-server")
 	}
 	return machine.ErrPortTaken
 }
 
-func (s *serverProcess) lastWords() error {
+func (s *serverProcess) whyEnded() error {
 	text, _ := os.ReadFile(s.log)
 	if bytes.Contains(text, []byte("Address already in use")) {
 		_ = os.Remove(s.log)

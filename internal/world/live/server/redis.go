@@ -78,7 +78,7 @@ func (n *Node) Endpoint(name string) Endpoint {
 // Restart starts a dead server again, with what keep leaves of its data.
 func (n *Node) Restart(ctx context.Context, keep world.Keep) error {
 	n.keep = keep
-	if err := n.leave(keep); err != nil {
+	if err := n.prepareDisk(keep); err != nil {
 		return err
 	}
 	return n.Start(ctx)
@@ -88,7 +88,7 @@ func (n *Node) Restart(ctx context.Context, keep world.Keep) error {
 func (n *Node) begin(ctx context.Context, s server) error {
 	n.Server = s
 	n.Admin = AdminClient(s.Door())
-	if err := n.ready(ctx); err != nil {
+	if err := n.awaitReady(ctx); err != nil {
 		n.Stop()
 		return err
 	}
@@ -123,26 +123,26 @@ func (n *Node) commonArguments() []string {
 	return append(args, persistenceArguments(n.Persistence, n.journals)...)
 }
 
-// ready waits until the server answers, and makes sure that it is ours: another
+// awaitReady waits until the server answers, and makes sure that it is ours: another
 // Server may listen on the port.
-func (n *Node) ready(ctx context.Context) error {
-	if err := n.answering(ctx); err != nil {
+func (n *Node) awaitReady(ctx context.Context) error {
+	if err := n.awaitAnswer(ctx); err != nil {
 		return err
 	}
 	info, err := n.Admin.Info(ctx).Result()
-	switch {
-	case n.Server.Dead():
-		return n.Server.lastWords()
-	case err != nil:
+	if n.Server.Dead() {
+		return n.Server.whyEnded()
+	}
+	if err != nil {
 		return fmt.Errorf("node %s does not answer: %w", n.Name, err)
 	}
-	if err := n.Server.wrote(info); err != nil {
+	if err := n.Server.checkInfo(info); err != nil {
 		return fmt.Errorf("node %s at %s: %w", n.Name, n.Address(), err)
 	}
 	if err := notInCluster(info); err != nil {
 		return fmt.Errorf("node %s at %s: %w", n.Name, n.Address(), err)
 	}
-	if err := n.loaded(ctx); err != nil || n.password == "" {
+	if err := n.awaitLoaded(ctx); err != nil || n.password == "" {
 		return err
 	}
 	// Redis 6.0 does not know this permission, so it cannot be among the arguments.
@@ -164,9 +164,9 @@ func notInCluster(info string) error {
 	return nil
 }
 
-// loaded waits until the server has read its data from disk; before that it
+// awaitLoaded waits until the server has read its data from disk; before that it
 // refuses commands.
-func (n *Node) loaded(ctx context.Context) error {
+func (n *Node) awaitLoaded(ctx context.Context) error {
 	deadline := time.Now().Add(startWithin)
 	for {
 		err := n.Admin.Ping(ctx).Err()
@@ -180,22 +180,23 @@ func (n *Node) loaded(ctx context.Context) error {
 	}
 }
 
-// answering waits until somebody answers at the address. The driver is not asked
+// awaitAnswer waits until somebody answers at the address. The driver is not asked
 // to try: after a few refusals it backs off for a second. An open port is not
 // enough: an engine's forwarder opens it before the server in the container is up.
-func (n *Node) answering(ctx context.Context) error {
+func (n *Node) awaitAnswer(ctx context.Context) error {
 	deadline := time.Now().Add(startWithin)
 	for {
 		err := n.Server.Door().answers()
 		if err == nil {
 			return nil
 		}
-		switch {
-		case n.Server.Dead():
-			return n.Server.lastWords()
-		case ctx.Err() != nil:
+		if n.Server.Dead() {
+			return n.Server.whyEnded()
+		}
+		if ctx.Err() != nil {
 			return ctx.Err()
-		case time.Now().After(deadline):
+		}
+		if time.Now().After(deadline) {
 			return n.tookTooLong("node %s at %s did not answer within %v: %w", n.Name, n.Address(), startWithin, err)
 		}
 		time.Sleep(time.Millisecond)
@@ -283,23 +284,23 @@ func AdminClient(d Door) *redis.Client {
 		DialTimeout: time.Second,
 		PoolSize:    2,
 	})
-	c.AddHook(patience{})
+	c.AddHook(retryBusy{})
 	return c
 }
 
-// patience sends a command again while the server refuses it because it runs a long script or command of a module.
-type patience struct{}
+// retryBusy sends a command again while the server refuses it because it runs a long script or command of a module.
+type retryBusy struct{}
 
 // busyWithin bounds how long a server may be busy.
 const busyWithin = 20 * time.Second
 
-func (patience) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (retryBusy) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (patience) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (retryBusy) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
-func (patience) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (retryBusy) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		for deadline := time.Now().Add(busyWithin); ; cmd.SetErr(nil) {
 			err := next(ctx, cmd)

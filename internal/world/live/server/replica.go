@@ -33,12 +33,13 @@ func (n *Node) Follow(ctx context.Context, address string) error {
 	deadline := time.Now().Add(followWithin)
 	for {
 		info, err := n.Admin.Info(ctx, "replication").Result()
-		switch {
-		case err != nil:
+		if err != nil {
 			return fmt.Errorf("failed to ask node %s about its replication: %w", n.Name, err)
-		case InfoField(info, "master_link_status") == "up":
+		}
+		if InfoField(info, "master_link_status") == "up" {
 			return nil
-		case time.Now().After(deadline):
+		}
+		if time.Now().After(deadline) {
 			return errors.New("node " + n.Name + " did not catch up with its primary")
 		}
 		time.Sleep(time.Millisecond)
@@ -50,21 +51,22 @@ func (n *Node) Follow(ctx context.Context, address string) error {
 func (n *Node) InStep(ctx context.Context) bool {
 	for !n.Server.Dead() && ctx.Err() == nil {
 		info, err := n.Admin.Info(ctx, "replication").Result()
-		switch {
-		case err != nil: // it closes connections
-		case InfoField(info, "role") == "master":
-			return false
-		case InfoField(info, "master_link_status") == "up":
-			return true
+		if err == nil { // it may close connections
+			if InfoField(info, "role") == "master" {
+				return false
+			}
+			if InfoField(info, "master_link_status") == "up" {
+				return true
+			}
 		}
 		time.Sleep(time.Millisecond)
 	}
 	return false
 }
 
-// Acknowledged waits until all replicas have acknowledged everything, so that a
+// AwaitAcknowledged waits until all replicas have acknowledged everything, so that a
 // run begins with nothing under way. Replicas acknowledge once a second.
-func (n *Node) Acknowledged(ctx context.Context, replicas int) error {
+func (n *Node) AwaitAcknowledged(ctx context.Context, replicas int) error {
 	deadline := time.Now().Add(followWithin)
 	for {
 		info, err := n.Admin.Info(ctx, "replication").Result()

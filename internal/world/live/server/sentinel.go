@@ -58,9 +58,9 @@ func (n *Node) failsOver() bool { return n.source != "" }
 // settingsFile is a server's configuration file in the folder of its data, where it keeps its settings itself.
 const settingsFile = "redis.conf"
 
-// byFile writes arguments as the server's configuration file, and returns those that name it: the server sees the
+// writeSettings writes arguments as the server's configuration file, and returns those that name it: the server sees the
 // folder of its data as folder. A file that is there has what the server has written into it since.
-func (n *Node) byFile(folder string, args []string) ([]string, error) {
+func (n *Node) writeSettings(folder string, args []string) ([]string, error) {
 	path := filepath.Join(n.dir, settingsFile)
 	by := []string{filepath.Join(folder, settingsFile)}
 	if n.watches {
@@ -112,8 +112,8 @@ func (n *Node) Watch(ctx context.Context, address string, s *world.Sentinel) err
 		s.DownAfter.Milliseconds(), "failover-timeout", s.FailoverTimeout.Milliseconds())
 }
 
-// Watching waits until a sentinel knows so many replicas, and all other sentinels.
-func (n *Node) Watching(ctx context.Context, s *world.Sentinel, replicas int) error {
+// AwaitWatching waits until a sentinel knows so many replicas, and all other sentinels.
+func (n *Node) AwaitWatching(ctx context.Context, s *world.Sentinel, replicas int) error {
 	for deadline := time.Now().Add(followWithin); ; time.Sleep(2 * time.Millisecond) {
 		about, err := n.Admin.Do(ctx, "sentinel", "master", MasterName).Slice()
 		if err != nil {
@@ -151,8 +151,8 @@ func (n *Node) ID(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-// Told is what a sentinel tells those who subscribe to it.
-type Told struct {
+// SentinelEvent is what a sentinel tells those who subscribe to it.
+type SentinelEvent struct {
 	// Word is Redis' own, such as +switch-master.
 	Word string
 	// Port and ID are of whom it is about, empty where they are not told: of +switch-master that is the new primary.
@@ -162,7 +162,7 @@ type Told struct {
 }
 
 // Listen subscribes to all that a sentinel tells, and calls told with it as long as the sentinel lives.
-func (n *Node) Listen(ctx context.Context, told func(Told)) error {
+func (n *Node) Listen(ctx context.Context, told func(SentinelEvent)) error {
 	s := n.Admin.PSubscribe(ctx, "+*", "-*")
 	for range 2 {
 		if _, err := s.Receive(ctx); err != nil {
@@ -173,7 +173,7 @@ func (n *Node) Listen(ctx context.Context, told func(Told)) error {
 	go func() {
 		for m := range messages {
 			if m.Channel != "+slave" && m.Channel != "+sentinel" { // they are of its table, and all are known
-				told(parseTold(m.Channel, m.Payload))
+				told(parseSentinelEvent(m.Channel, m.Payload))
 			}
 		}
 	}()
@@ -181,9 +181,9 @@ func (n *Node) Listen(ctx context.Context, told func(Told)) error {
 	return nil
 }
 
-// parseTold reads what a sentinel tells: "<kind> <name> <address> <port> @ ..." where it is about a server or a sentinel.
-func parseTold(word, text string) Told {
-	t, words := Told{Word: word}, strings.Fields(text)
+// parseSentinelEvent reads what a sentinel tells: "<kind> <name> <address> <port> @ ..." where it is about a server or a sentinel.
+func parseSentinelEvent(word, text string) SentinelEvent {
+	t, words := SentinelEvent{Word: word}, strings.Fields(text)
 	epoch := func(i int) {
 		if n, err := strconv.ParseInt(words[i], 10, 64); err == nil {
 			t.Epoch = history.Some(n)

@@ -44,10 +44,9 @@ func New(ctx context.Context, spec *world.Spec, scratch string, o Options) (*Ser
 		s.Nodes[n.Name] = s.node(n.Name, "node-"+n.Name, s.Host, n.Persistence)
 	}
 	s.addSentinels()
-	switch {
-	case spec.SharedStore:
+	if spec.SharedStore {
 		s.Store = s.Nodes[spec.Nodes[0].Name]
-	case !spec.Postgres:
+	} else if !spec.Postgres {
 		s.Store = s.node(history.ResourceProcess, history.ResourceProcess, s.storeHost, spec.StorePersistence)
 	}
 	return s, nil

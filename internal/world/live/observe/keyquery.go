@@ -43,23 +43,23 @@ local now = redis.call('time')
 return {kind, held, redis.call('pttl', KEYS[1]), type(ends) == 'number' and ends or -1, tonumber(evicted or 0),
 	now[1] * 1000 + math.floor(now[2] / 1000), ARGV[1]}`
 
-// look is a question to a node about the key. state and err are for reading after
+// keyQuery is a question to a node about the key. state and err are for reading after
 // done.
-type look struct {
+type keyQuery struct {
 	mark  string
 	done  chan struct{}
 	state keyState
 	err   error
 }
 
-// ask asks the node for the key's state and returns at once.
-func (o *Observation) ask(n *server.Node, key string, number int) *look {
-	l := &look{mark: fmt.Sprintf("look-%d-%d", time.Now().UnixNano(), number), done: make(chan struct{})}
+// queryKey asks the node for the key's state and returns at once.
+func (o *Observation) queryKey(n *server.Node, key string, number int) *keyQuery {
+	l := &keyQuery{mark: fmt.Sprintf("look-%d-%d", time.Now().UnixNano(), number), done: make(chan struct{})}
 	o.Background.Go(func() {
 		defer close(l.done)
 		ctx, cancel := context.WithTimeout(o.Ctx, lookWithin)
 		defer cancel()
-		l.state, l.err = lookAt(ctx, n, key, l.mark)
+		l.state, l.err = readKeyState(ctx, n, key, l.mark)
 	})
 	return l
 }
@@ -67,8 +67,8 @@ func (o *Observation) ask(n *server.Node, key string, number int) *look {
 // lookWithin bounds how long a node may take to tell of its key.
 const lookWithin = 2 * time.Second
 
-// lookAt reads the state of a key in one step that carries mark.
-func lookAt(ctx context.Context, n *server.Node, key, mark string) (keyState, error) {
+// readKeyState reads the state of a key in one step that carries mark.
+func readKeyState(ctx context.Context, n *server.Node, key, mark string) (keyState, error) {
 	reply, err := n.Admin.Eval(ctx, lookScript, []string{key}, mark).Slice()
 	if err != nil || len(reply) != 7 {
 		return keyState{}, fmt.Errorf("failed to look at the key on node %s: %w", n.Name, err)

@@ -17,10 +17,10 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
-// journalled follows the keys of a node by its journal: what stands there was done, and nothing else. MONITOR says in
+// journalReader follows the keys of a node by its journal: what stands there was done, and nothing else. MONITOR says in
 // which order commands came and whose they were. The effect of a command is the next block of the journal, or none.
 // What no command did, the node did by itself.
-type journalled struct {
+type journalReader struct {
 	w    *nodeWatch
 	file *journal.Follower
 	// monitor is the stream of the lines.
@@ -35,8 +35,8 @@ type journalled struct {
 	byName        map[string]*journalKey
 	// round counts how often lines were resolved.
 	round int
-	// away: the history says that the lock is kept in another database.
-	away bool
+	// saidElsewhere: the history says that the lock is kept in another database.
+	saidElsewhere bool
 	// lines are those of which it is not known yet what they did, read and seen how many entries and lines have come.
 	lines      []numbered
 	read, seen int
@@ -53,9 +53,9 @@ type numbered struct {
 	number int
 }
 
-// newJournalled follows the journal of a node. before is who did so till the server closed the stream; nil: nobody.
-func newJournalled(w *nodeWatch, before *journalled) *journalled {
-	j := &journalled{w: w, file: w.n.Journal(), byName: make(map[string]*journalKey), ended: make(chan struct{})}
+// newJournalReader follows the journal of a node. before is who did so till the server closed the stream; nil: nobody.
+func newJournalReader(w *nodeWatch, before *journalReader) *journalReader {
+	j := &journalReader{w: w, file: w.n.Journal(), byName: make(map[string]*journalKey), ended: make(chan struct{})}
 	// A replica that copies all data keeps no journal till it has begun another.
 	j.late = w.n.Persistence == world.AOFEverysec || w.o.Replicated
 	if before != nil {
@@ -66,7 +66,7 @@ func newJournalled(w *nodeWatch, before *journalled) *journalled {
 	return j
 }
 
-func (j *journalled) names() []string {
+func (j *journalReader) names() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var list []string
@@ -76,7 +76,7 @@ func (j *journalled) names() []string {
 	return list
 }
 
-func (j *journalled) follow(key string, _ bool) {
+func (j *journalReader) follow(key string, _ bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.add(key)
@@ -85,8 +85,8 @@ func (j *journalled) follow(key string, _ bool) {
 // mostKeys bounds how many keys are followed on a node.
 const mostKeys = 10_000
 
-// named are the keys that a command may concern.
-func (j *journalled) named(words []string) (list []*journalKey) {
+// keysNamed are the keys that a command may concern.
+func (j *journalReader) keysNamed(words []string) (list []*journalKey) {
 	if command.NamesNoKey(words) {
 		return j.keys
 	}
@@ -99,7 +99,7 @@ func (j *journalled) named(words []string) (list []*journalKey) {
 }
 
 // add begins to follow a key, unless it is followed. It has never been written: who writes a key names it.
-func (j *journalled) add(key string) {
+func (j *journalReader) add(key string) {
 	if j.byName[key] != nil || j.w.full(len(j.keys), mostKeys) {
 		return
 	}
@@ -110,10 +110,10 @@ func (j *journalled) add(key string) {
 }
 
 // start takes what the journal has so far for what the keys are.
-func (j *journalled) start(ctx context.Context) error {
+func (j *journalReader) start(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err := j.pull(); err != nil {
+	if err := j.readJournal(); err != nil {
 		return err
 	}
 	if j.begun = true; j.goesOn { // no line showed what was done in between
@@ -121,24 +121,24 @@ func (j *journalled) start(ctx context.Context) error {
 	} else {
 		j.begin()
 	}
-	j.w.o.Background.Go(func() { every(ctx, lookEvery, j.ended, func() { j.look(ctx) }) })
+	j.w.o.Background.Go(func() { every(ctx, lookEvery, j.ended, func() { j.lookForOwn(ctx) }) })
 	return nil
 }
 
 // begin takes what was done so far for what the keys are.
-func (j *journalled) begin() {
+func (j *journalReader) begin() {
 	now := j.now()
 	for _, k := range j.keys {
 		for _, e := range k.effects {
 			k.apply(e.Entry)
 		}
 		k.effects = nil
-		k.found(now)
+		k.recordFound(now)
 	}
 }
 
 // now is the node's clock, as far as sim knows it.
-func (j *journalled) now() command.Span {
+func (j *journalReader) now() command.Span {
 	now := machine.Wall()
 	if c := j.w.n.Clock; c != nil {
 		now += c.Ahead()
@@ -147,15 +147,15 @@ func (j *journalled) now() command.Span {
 }
 
 // see takes in a line of the stream. Its effect stands in the journal by now.
-func (j *journalled) see(c monitored) {
+func (j *journalReader) see(c monitored) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	concerns := false
-	for _, k := range j.named(c.args) {
-		k.writes(&c)
+	for _, k := range j.keysNamed(c.args) {
+		k.noteFields(&c)
 		concerns = concerns || k.replay.Concerns(c.executed())
 	}
-	if !j.begun || !concerns || !j.pulled() {
+	if !j.begun || !concerns || !j.readOrFail() {
 		return
 	}
 	j.seen++
@@ -163,26 +163,26 @@ func (j *journalled) see(c monitored) {
 	j.resolve(0, 0)
 }
 
-func (j *journalled) marked() {}
+func (j *journalReader) marked() {}
 
 // executed is a line's command.
 func (c *monitored) executed() command.Executed {
 	return command.Executed{Words: c.args, DB: c.db, At: c.span}
 }
 
-// pulled reads what has been added to the journal. False: the stream has ended, or the journal cannot be read, and the run ends.
-func (j *journalled) pulled() bool {
+// readOrFail reads what has been added to the journal. False: the stream has ended, or the journal cannot be read, and the run ends.
+func (j *journalReader) readOrFail() bool {
 	if j.over {
 		return false
 	}
-	err := j.pull()
+	err := j.readJournal()
 	if err != nil {
 		j.w.o.fail(err)
 	}
 	return err == nil
 }
 
-func (j *journalled) pull() error {
+func (j *journalReader) readJournal() error {
 	for {
 		entries, err := j.file.Read()
 		if err != nil {
@@ -192,13 +192,13 @@ func (j *journalled) pull() error {
 			return nil
 		}
 		for _, e := range entries {
-			j.take(e)
+			j.handOut(e)
 		}
 	}
 }
 
-// take hands an entry to the keys that it concerns.
-func (j *journalled) take(e journal.Entry) {
+// handOut hands an entry to the keys that it concerns.
+func (j *journalReader) handOut(e journal.Entry) {
 	j.read++
 	if e.First || len(e.Words) == 0 {
 		j.blocks++
@@ -207,18 +207,19 @@ func (j *journalled) take(e journal.Entry) {
 	if len(e.Words) > 0 {
 		e.Words = unconditional(e.Words, e.DB)
 		for _, word := range e.Words[1:] {
-			switch {
-			case !j.w.fits(word):
-			case e.DB == 0:
+			if !j.w.fits(word) {
+				continue
+			}
+			if e.DB == 0 {
 				j.add(word)
-			default:
-				j.elsewhere(word, e)
+			} else {
+				j.recordElsewhere(word, e)
 			}
 		}
 	}
 	keys := j.keys
 	if len(e.Words) > 0 {
-		keys = j.named(e.Words)
+		keys = j.keysNamed(e.Words)
 	}
 	for _, k := range keys {
 		if len(e.Words) == 0 || k.replay.Concerns(command.Executed{Words: e.Words, DB: e.DB}) {
@@ -228,14 +229,14 @@ func (j *journalled) take(e journal.Entry) {
 	}
 }
 
-// elsewhere records once that a lock is kept in another database, so that nobody wonders why its keys are not seen.
-func (j *journalled) elsewhere(key string, e journal.Entry) {
-	if k := j.byName[key]; j.away || k != nil && k.written {
+// recordElsewhere records once that a lock is kept in another database, so that nobody wonders why its keys are not seen.
+func (j *journalReader) recordElsewhere(key string, e journal.Entry) {
+	if k := j.byName[key]; j.saidElsewhere || k != nil && k.written {
 		return
 	}
-	j.away = true
+	j.saidElsewhere = true
 	k := j.w.logOf(key)
-	k.unclear(history.Value{Rare: &history.Rare{
+	k.recordUnclear(history.Value{Rare: &history.Rare{
 		Detail: fmt.Sprintf("%s in database %d, of which nothing is observed,", strings.ToUpper(e.Words[0]), e.DB)}})
 }
 
@@ -245,12 +246,11 @@ func unconditional(words []string, db int) []string {
 	case name == "SET" && len(words) > 3:
 		o := command.ParseOptions(words[3:], command.SetTakes+" IFEQ IFNE IFDEQ IFDNE")
 		words = slices.Clone(words[:3])
-		switch o.Expiry {
-		case "":
-		case "KEEPTTL":
+		if o.Expiry != "" {
 			words = append(words, o.Expiry)
-		default:
-			words = append(words, o.Expiry, o.Number)
+		}
+		if o.Expiry != "" && o.Expiry != "KEEPTTL" {
+			words = append(words, o.Number)
 		}
 	case name == "MSETNX":
 		return append([]string{"MSET"}, words[1:]...)
@@ -264,23 +264,23 @@ func unconditional(words []string, db int) []string {
 	return words
 }
 
-// unread stands for how many entries have been read where some of a line's may be missing.
-const unread = -1
+// notAllRead stands for how many entries have been read where some of a line's may be missing.
+const notAllRead = -1
 
 // resolve finds out what the lines did, one after the other, as far as that is known. Of those up to final, all is known that
 // will be: their effects are among the first ones, up to read.
-func (j *journalled) resolve(final, read int) {
+func (j *journalReader) resolve(final, read int) {
 	j.round++
 	for len(j.lines) > 0 {
 		l := j.lines[0]
-		keys := j.named(l.args)
+		keys := j.keysNamed(l.args)
 		choices := make([]choice, len(keys))
-		all := unread
+		all := notAllRead
 		if l.number <= final {
 			all = read
 		}
 		for i, k := range keys {
-			if k.idle(); k.round != j.round {
+			if k.skipUnchanging(); k.round != j.round {
 				k.round, k.aligned = j.round, nil
 			}
 			c := k.choose(l.monitored, j.lines[1:], all)
@@ -297,8 +297,8 @@ func (j *journalled) resolve(final, read int) {
 }
 
 // finish ends what is open of lines and entries up to these: all that belongs to them has come.
-func (j *journalled) finish(read, seen int) {
-	if !j.pulled() {
+func (j *journalReader) finish(read, seen int) {
+	if !j.readOrFail() {
 		return
 	}
 	j.resolve(seen, read)
@@ -311,13 +311,13 @@ func (j *journalled) finish(read, seen int) {
 		}
 		for len(k.effects) > 0 && k.effects[0].number <= read {
 			if k.effects[0].byItself() {
-				k.itself(j.now())
+				k.recordOwnEffect(j.now())
 			} else {
-				k.unexplained(j.now())
+				k.recordUnexplained(j.now())
 			}
 		}
 		if k.block != nil && (len(k.effects) == 0 || k.effects[0].block != k.block.number) {
-			k.close()
+			k.closeBlock()
 		}
 	}
 }
@@ -325,10 +325,10 @@ func (j *journalled) finish(read, seen int) {
 // lookEvery is how often a journal is looked at for what a node does by itself.
 const lookEvery = 10 * time.Millisecond
 
-// look sees what the node did by itself, which no line shows.
-func (j *journalled) look(ctx context.Context) {
+// lookForOwn sees what the node did by itself, which no line shows.
+func (j *journalReader) lookForOwn(ctx context.Context) {
 	j.mu.Lock()
-	open := j.pulled() && (len(j.lines) > 0 || slices.ContainsFunc(j.keys, func(k *journalKey) bool { return len(k.effects) > 0 }))
+	open := j.readOrFail() && (len(j.lines) > 0 || slices.ContainsFunc(j.keys, func(k *journalKey) bool { return len(k.effects) > 0 }))
 	j.mu.Unlock()
 	if open {
 		j.catchUp(ctx)
@@ -352,12 +352,12 @@ func every(ctx context.Context, d time.Duration, ended <-chan struct{}, f func()
 }
 
 // catchUp waits until the journal has all effects of the lines that have come, and the stream the lines of all effects.
-func (j *journalled) catchUp(ctx context.Context) {
-	if !j.written(ctx) {
+func (j *journalReader) catchUp(ctx context.Context) {
+	if !j.awaitWritten(ctx) {
 		return
 	}
 	j.mu.Lock()
-	_ = j.pulled()
+	_ = j.readOrFail()
 	read, seen := j.read, j.seen
 	j.mu.Unlock()
 	mark, shown := j.monitor.mark()
@@ -376,17 +376,18 @@ func (j *journalled) catchUp(ctx context.Context) {
 	j.finish(read, seen)
 }
 
-// written waits until the server has written all that it has to into its journal, and ends the run where it cannot.
-func (j *journalled) written(ctx context.Context) bool {
+// awaitWritten waits until the server has written all that it has to into its journal, and ends the run where it cannot.
+func (j *journalReader) awaitWritten(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		info, err := j.w.n.Admin.Info(ctx, "persistence").Result()
-		switch {
-		case err != nil:
+		if err != nil {
 			return false
-		case server.InfoField(info, "aof_last_write_status") == "err":
+		}
+		if server.InfoField(info, "aof_last_write_status") == "err" {
 			j.w.o.fail(fmt.Errorf("node %s cannot write its journal, an append-only file below %s: is the disk full?", j.w.n.Name, os.TempDir()))
 			return false
-		case !j.late || upToDate(info):
+		}
+		if !j.late || upToDate(info) {
 			return true
 		}
 		time.Sleep(time.Millisecond)
@@ -405,18 +406,18 @@ func upToDate(info string) bool {
 }
 
 // settle waits until all is known.
-func (j *journalled) settle(ctx context.Context) bool {
+func (j *journalReader) settle(ctx context.Context) bool {
 	j.catchUp(ctx)
 	return false
 }
 
 // end takes what is still open for what it is: nothing more will come.
-func (j *journalled) end() {
+func (j *journalReader) end() {
 	close(j.ended)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.begun {
-		_ = j.pulled()
+		_ = j.readOrFail()
 		j.finish(j.read, j.seen)
 	}
 	j.over = true

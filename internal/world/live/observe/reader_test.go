@@ -22,10 +22,10 @@ func TestLinesOfARealServer(t *testing.T) {
 	address, admin := startRedis(t)
 	ctx := context.Background()
 
-	links, wire := proxy.New(), &proxy.Wire{Names: true}
+	links, reader := proxy.New(), &proxy.ConnReader{Names: true}
 	t.Cleanup(links.Close)
 	dial := func(ctx context.Context) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "tcp", address) }
-	at, err := links.Open("c1", "A", dial, wire)
+	at, err := links.Open("c1", "A", dial, reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,8 +37,11 @@ func TestLinesOfARealServer(t *testing.T) {
 			names.learnList(admin.ClientList(ctx).Val())
 		}
 		_, ours := proxy.ClientOf(names[c.source])
-		switch left, found := wire.Left(names[c.source], c.args, c.since); {
-		case !ours || strings.EqualFold(c.args[0], "client"):
+		left, found := reader.LeftAt(names[c.source], c.args, c.since)
+		if !ours || strings.EqualFold(c.args[0], "client") {
+			return
+		}
+		switch {
 		case !found:
 			unknown = append(unknown, strings.Join(c.args, " "))
 		case left < last:

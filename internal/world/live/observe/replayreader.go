@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
-// replays follow the keys of a node whose journal sim cannot read: a server of others, and one that keeps snapshots.
-type replays struct {
+// replayReader follows the keys of a node whose journal sim cannot read: a server of others, and one that keeps snapshots.
+type replayReader struct {
 	w  *nodeWatch
 	mu sync.Mutex // guards watches
 	// watches are the keys.
@@ -22,9 +22,11 @@ type replays struct {
 	ended chan struct{}
 }
 
-func newReplays(w *nodeWatch) *replays { return &replays{w: w, ended: make(chan struct{})} }
+func newReplayReader(w *nodeWatch) *replayReader {
+	return &replayReader{w: w, ended: make(chan struct{})}
+}
 
-func (r *replays) all() []*keyWatch {
+func (r *replayReader) all() []*keyWatch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.watches)
@@ -33,26 +35,26 @@ func (r *replays) all() []*keyWatch {
 // mostReplayed bounds how many keys of a node are replayed: each of them takes in each line.
 const mostReplayed = 1000
 
-func (r *replays) follow(key string, found bool) {
+func (r *replayReader) follow(key string, found bool) {
 	if list := r.names(); slices.Contains(list, key) || r.w.full(len(list), mostReplayed) {
 		return
 	}
 	k := &keyWatch{keyLog: r.w.logOf(key), evicts: r.w.o.Evicts}
 	if r.w.n.Admin != nil {
-		k.ask, k.after = func(number int) *look { return r.w.o.ask(r.w.n, key, number) }, time.AfterFunc
+		k.ask, k.after = func(number int) *keyQuery { return r.w.o.queryKey(r.w.n, key, number) }, time.AfterFunc
 	}
-	k.doubted = k.question
+	k.doubted = k.askNode
 	if found && r.w.o.Strangers.Fresh {
 		k.begun, k.replay.Key = true, command.Key{}
 	} else if found {
-		k.question()
+		k.askNode()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.watches = append(r.watches, k)
 }
 
-func (r *replays) names() []string {
+func (r *replayReader) names() []string {
 	var list []string
 	for _, k := range r.all() {
 		list = append(list, k.replay.Name)
@@ -60,14 +62,14 @@ func (r *replays) names() []string {
 	return list
 }
 
-func (r *replays) see(c monitored) {
+func (r *replayReader) see(c monitored) {
 	c.span = c.window
 	for _, k := range r.all() {
 		k.see(c)
 	}
 }
 
-func (r *replays) marked() {
+func (r *replayReader) marked() {
 	for _, k := range r.all() {
 		k.mu.Lock()
 		k.finish()
@@ -79,10 +81,10 @@ func (r *replays) marked() {
 const evictedEvery = 50 * time.Millisecond
 
 // lookForEvictions asks for the states of the keys when the server has evicted some, which MONITOR does not show.
-func (r *replays) lookForEvictions(ctx context.Context) {
+func (r *replayReader) lookForEvictions(ctx context.Context) {
 	if evicted, err := evictedBy(ctx, r.w.n); err == nil {
 		for _, k := range r.all() {
-			k.learnsOf(evicted)
+			k.askIfEvicted(evicted)
 		}
 	}
 }
@@ -96,15 +98,15 @@ func evictedBy(ctx context.Context, n *server.Node) (int64, error) {
 	return strconv.ParseInt(server.InfoField(info, "evicted_keys"), 10, 64)
 }
 
-// start asks for the states of the keys from which the replays go on.
-func (r *replays) start(ctx context.Context) error {
+// start asks for the states of the keys from which the replay goes on.
+func (r *replayReader) start(ctx context.Context) error {
 	if r.w.o.Evicts {
 		r.w.o.Background.Go(func() { every(ctx, evictedEvery, r.ended, func() { r.lookForEvictions(ctx) }) })
 	}
 	for _, k := range r.all() {
 		k.mu.Lock()
-		k.question()
-		asked := k.asked
+		k.askNode()
+		asked := k.queries
 		k.mu.Unlock()
 		if len(asked) == 0 { // the server has closed the stream already
 			if r.w.o.Reopens {
@@ -125,18 +127,18 @@ func (r *replays) start(ctx context.Context) error {
 	return nil
 }
 
-// lost records that nobody knows the keys any more.
-func (r *replays) lost() {
+// recordLost records that nobody knows the keys any more.
+func (r *replayReader) recordLost() {
 	for _, k := range r.all() {
 		k.mu.Lock()
-		k.unclear(history.Value{Rare: &history.Rare{Detail: "connections that the server closed"}})
+		k.recordUnclear(history.Value{Rare: &history.Rare{Detail: "connections that the server closed"}})
 		k.mu.Unlock()
 	}
 }
 
 // goOn goes on from what another reader knew of the keys, or the same: since then they can have changed by replication alone,
 // unseen, and the node is asked.
-func (r *replays) goOn(from *replays) {
+func (r *replayReader) goOn(from *replayReader) {
 	for _, k := range r.all() {
 		for _, before := range from.all() {
 			if before.replay.Name == k.replay.Name {
@@ -146,7 +148,7 @@ func (r *replays) goOn(from *replays) {
 	}
 }
 
-func (r *replays) end() {
+func (r *replayReader) end() {
 	close(r.ended)
 	for _, k := range r.all() {
 		k.end()
@@ -154,7 +156,7 @@ func (r *replays) end() {
 }
 
 // settle waits for the answers that are under way, and reports whether there were any: they show in the stream a little later.
-func (r *replays) settle(ctx context.Context) bool {
+func (r *replayReader) settle(ctx context.Context) bool {
 	waited := false
 	for _, k := range r.all() {
 		waited = k.settle(ctx) || waited

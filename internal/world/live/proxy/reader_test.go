@@ -62,9 +62,9 @@ func node(t *testing.T) (address string, got <-chan string) {
 
 func TestLinkNamesAndReadsConnections(t *testing.T) {
 	address, got := node(t)
-	p, wire := New(), &Wire{Names: true}
+	p, reader := New(), &ConnReader{Names: true}
 	defer p.Close()
-	at, err := p.Open("c1", "A", to(address), wire)
+	at, err := p.Open("c1", "A", to(address), reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,18 +107,18 @@ func TestLinkNamesAndReadsConnections(t *testing.T) {
 				t.Errorf("%q, %v: want %d", line, err, want)
 			}
 		}
-		if _, known := wire.Left(name, []string{"SET", "lock", "a\r\nbNX"}, 0); known {
+		if _, known := reader.LeftAt(name, []string{"SET", "lock", "a\r\nbNX"}, 0); known {
 			t.Error("a command of other words left")
 		}
 		for _, words := range [][]string{{"SET", "lock", "a\r\nb", "NX"}, {"GET", "lock"}, {"GET", "lock"}} {
-			left, known := wire.Left(name, words, 0)
+			left, known := reader.LeftAt(name, words, 0)
 			if !known || left < before || left > machine.Monotonic() {
 				t.Errorf("%q left at %v, %v: sent after %v", words, left, known, before)
 			}
 			before = left + 1
 		}
 		for _, words := range [][]string{{"SET", "lock", "a\r\nb", "NX"}, {"GET", "lock"}} {
-			if _, known := wire.Left(name, words, 0); known {
+			if _, known := reader.LeftAt(name, words, 0); known {
 				t.Errorf("%q left twice", words)
 			}
 		}
@@ -128,7 +128,7 @@ func TestLinkNamesAndReadsConnections(t *testing.T) {
 
 // TestConnectionsAreKnownByTheirEnds: the node may refuse the name, or not say it yet.
 func TestConnectionsAreKnownByTheirEnds(t *testing.T) {
-	p, wire := New(), &Wire{Names: true}
+	p, reader := New(), &ConnReader{Names: true}
 	defer p.Close()
 	from, addresses := make(chan string, 2), make(map[string]string)
 	for _, name := range []string{"A", "B"} {
@@ -138,7 +138,7 @@ func TestConnectionsAreKnownByTheirEnds(t *testing.T) {
 		}
 		defer func() { _ = l.Close() }()
 		addresses[name] = l.Addr().String()
-		at, err := p.Open("c1", name, to(l.Addr().String()), wire)
+		at, err := p.Open("c1", name, to(l.Addr().String()), reader)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,12 +150,12 @@ func TestConnectionsAreKnownByTheirEnds(t *testing.T) {
 		dial(t, at)
 		source := suite.Receive(t, "a connection", from)
 		want := fmt.Sprintf("c1#%d", len(addresses))
-		suite.Eventually(t, "the name "+want, func() bool { return wire.NameAt(source, addresses[name]) == want })
-		if got := wire.NameAt(source, "127.0.0.1:1"); got != "" {
+		suite.Eventually(t, "the name "+want, func() bool { return reader.NameAt(source, addresses[name]) == want })
+		if got := reader.NameAt(source, "127.0.0.1:1"); got != "" {
 			t.Errorf("to another node: %q", got)
 		}
 	}
-	if got := wire.NameAt("127.0.0.1:1", addresses["A"]); got != "" {
+	if got := reader.NameAt("127.0.0.1:1", addresses["A"]); got != "" {
 		t.Errorf("from another address: %q", got)
 	}
 }
@@ -164,10 +164,10 @@ func TestConnectionsAreKnownByTheirEnds(t *testing.T) {
 func TestHeldMessagesAreRead(t *testing.T) {
 	address, got := node(t)
 	p, held, release := New(), make(chan string), make(chan bool)
-	wire := &Wire{Names: true, Awaits: world.Patterns{{Command: "DEL"}, {Command: "GET", Answer: true}}, Go: func(f func()) { go f() },
+	reader := &ConnReader{Names: true, Awaits: world.Patterns{{Command: "DEL"}, {Command: "GET", Answer: true}}, Go: func(f func()) { go f() },
 		Message: func(m world.Message) { held <- m.Words[0]; <-release }}
 	defer p.Close()
-	at, err := p.Open("c1", "A", to(address), wire)
+	at, err := p.Open("c1", "A", to(address), reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestHeldMessagesAreRead(t *testing.T) {
 	}
 	left := func(words string) time.Duration {
 		t.Helper()
-		at, known := wire.Left("c1#1", strings.Fields(words), 0)
+		at, known := reader.LeftAt("c1#1", strings.Fields(words), 0)
 		if !known {
 			t.Errorf("%s is not known", words)
 		}
@@ -217,7 +217,7 @@ func TestHeldMessagesAreRead(t *testing.T) {
 	release <- true
 	send("DEL k", "SET m v")
 	suite.Receive(t, "DEL", held)
-	suite.Eventually(t, "SET behind DEL", func() bool { return wire.waiting.Load() == 2 })
+	suite.Eventually(t, "SET behind DEL", func() bool { return reader.waiting.Load() == 2 })
 	before := machine.Monotonic()
 	release <- true
 	next("DEL k")
@@ -235,9 +235,9 @@ func TestLinkPassesWhatItCannotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	p, wire := New(), &Wire{Names: true}
+	p, reader := New(), &ConnReader{Names: true}
 	defer p.Close()
-	at, err := p.Open("c1", "A", to(l.Addr().String()), wire)
+	at, err := p.Open("c1", "A", to(l.Addr().String()), reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +264,7 @@ func TestLinkPassesWhatItCannotRead(t *testing.T) {
 	if _, err := io.ReadFull(c, answer); err != nil || string(answer) != "what is this?\r\n" {
 		t.Errorf("%q, %v", answer, err)
 	}
-	if _, known := wire.Left("c1#1", []string{"what", "is", "this\""}, 0); known {
+	if _, known := reader.LeftAt("c1#1", []string{"what", "is", "this\""}, 0); known {
 		t.Error("it was read")
 	}
 }

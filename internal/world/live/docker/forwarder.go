@@ -14,11 +14,11 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
 
-// Door lets the containers of a run through to one listener of ours on
+// Forwarder lets the containers of a run through to one listener of ours on
 // loopback, which they cannot reach otherwise: a replica follows its primary
 // over a link of ours. It listens on the gateway of the run's own network and
 // is bound to that network's bridge, so that nothing comes in from elsewhere.
-type Door struct {
+type Forwarder struct {
 	run      *Run
 	listener net.Listener
 	to       string
@@ -29,7 +29,7 @@ type Door struct {
 	conns  map[net.Conn]bool
 }
 
-// Reach opens a door to an address on loopback and returns its address.
+// Reach opens a forwarder to an address on loopback and returns its address.
 func (r *Run) Reach(to string) (string, error) {
 	control := func(_, _ string, c syscall.RawConn) (err error) {
 		return errors.Join(c.Control(func(fd uintptr) { err = machine.BindToDevice(int(fd), r.bridge) }), err)
@@ -38,11 +38,11 @@ func (r *Run) Reach(to string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("failed to listen for the containers on their network's gateway: %w", err)
 	}
-	d := &Door{run: r, listener: l, to: to, conns: make(map[net.Conn]bool)}
+	f := &Forwarder{run: r, listener: l, to: to, conns: make(map[net.Conn]bool)}
 	r.mu.Lock()
-	r.doors = append(r.doors, d)
+	r.forwarders = append(r.forwarders, f)
 	r.mu.Unlock()
-	d.wg.Go(d.accept)
+	f.wg.Go(f.accept)
 	return l.Addr().String(), nil
 }
 
@@ -70,42 +70,42 @@ func (r *Run) source(container net.Addr) net.Addr {
 		r.mu.Lock()
 		some, source := len(r.sources) > 0, r.sources[at]
 		r.mu.Unlock()
-		switch {
-		case source.IsValid():
+		if source.IsValid() {
 			return net.TCPAddrFromAddrPort(netip.AddrPortFrom(source, 0))
-		case !some || time.Now().After(deadline):
+		}
+		if !some || time.Now().After(deadline) {
 			return nil
 		}
 	}
 }
 
-func (d *Door) accept() {
+func (f *Forwarder) accept() {
 	for {
-		in, err := d.listener.Accept()
+		in, err := f.listener.Accept()
 		if err != nil {
 			return
 		}
-		d.wg.Go(func() { d.pass(in) })
+		f.wg.Go(func() { f.forward(in) })
 	}
 }
 
-// pass carries bytes both ways until one side ends.
-func (d *Door) pass(in net.Conn) {
-	defer d.drop(in)
-	if !d.keep(in) {
+// forward carries bytes both ways until one side ends.
+func (f *Forwarder) forward(in net.Conn) {
+	defer f.closeConn(in)
+	if !f.remember(in) {
 		return
 	}
-	out, err := (&net.Dialer{LocalAddr: d.run.source(in.RemoteAddr())}).Dial("tcp", d.to)
+	out, err := (&net.Dialer{LocalAddr: f.run.source(in.RemoteAddr())}).Dial("tcp", f.to)
 	if err != nil {
 		return
 	}
-	defer d.drop(out)
-	if !d.keep(out) {
+	defer f.closeConn(out)
+	if !f.remember(out) {
 		return
 	}
 	ended := make(chan struct{}, 2)
 	for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
-		d.wg.Go(func() {
+		f.wg.Go(func() {
 			_, _ = io.Copy(way[1], way[0])
 			ended <- struct{}{}
 		})
@@ -113,31 +113,31 @@ func (d *Door) pass(in net.Conn) {
 	<-ended
 }
 
-// keep remembers an open connection; false: the door has been closed.
-func (d *Door) keep(c net.Conn) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
+// remember remembers an open connection; false: the forwarder has been closed.
+func (f *Forwarder) remember(c net.Conn) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
 		return false
 	}
-	d.conns[c] = true
+	f.conns[c] = true
 	return true
 }
 
-func (d *Door) drop(c net.Conn) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.conns, c)
+func (f *Forwarder) closeConn(c net.Conn) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.conns, c)
 	_ = c.Close()
 }
 
-func (d *Door) close() {
-	_ = d.listener.Close()
-	d.mu.Lock()
-	d.closed = true
-	for c := range d.conns {
+func (f *Forwarder) close() {
+	_ = f.listener.Close()
+	f.mu.Lock()
+	f.closed = true
+	for c := range f.conns {
 		_ = c.Close()
 	}
-	d.mu.Unlock()
-	d.wg.Wait()
+	f.mu.Unlock()
+	f.wg.Wait()
 }

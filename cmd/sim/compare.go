@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/compare"
 )
 
 func newCompareCommand(a *cli) *cobra.Command {
@@ -46,15 +47,15 @@ world or with another scenario file, so it may be no regression.`,
 				}
 				sides[i] = list
 			}
-			c := report.Compare(sides[0], sides[1])
+			c := compare.Results(sides[0], sides[1])
 			err := a.toOutput(out, func(w io.Writer) error {
 				switch format {
 				case "text":
-					return report.WriteComparisonText(w, c, a.textOptions())
+					return compare.WriteText(w, c, a.textOptions())
 				case "json":
-					return report.WriteComparisonJSON(w, c)
+					return compare.WriteJSON(w, c)
 				case "html":
-					return report.WriteComparisonHTML(w, c)
+					return compare.WriteHTML(w, c)
 				}
 				return app.Usagef("--format %q: want text, json or html", format)
 			})

@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
-	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -80,7 +80,7 @@ func Ended(ctx context.Context, interrupted string, violated, undecided bool) er
 func ExitCode(err error) int {
 	var exit *ExitError
 	var env *trial.EnvironmentError
-	var problems scenario.Problems
+	var problems yamlform.Problems
 	var slow *trial.SlowError
 	var slowSearch *explore.SlowError
 	switch {

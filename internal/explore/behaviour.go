@@ -33,7 +33,7 @@ type observer struct {
 	// ended is when the latest promise of each client ended for good.
 	ended []time.Duration
 	// way looks for waypoints; nil: nobody does.
-	way *way
+	tracker *waypointTracker
 	trace
 }
 
@@ -44,12 +44,12 @@ func observe(h *history.History, reuse []uint64, waypoints bool) trace {
 		until: make([]time.Duration, n), ended: make([]time.Duration, n)}
 	s.features = reuse[:0]
 	if waypoints {
-		s.way = newWay(n)
+		s.tracker = newWaypointTracker(n)
 	}
 	hash, lastWhole, lastLock := uint64(fnvOffset), uint64(0), uint64(0)
 	for i := range h.Events {
-		if s.way != nil {
-			s.comesBy(&h.Events[i])
+		if s.tracker != nil {
+			s.noteWaypoints(&h.Events[i])
 		}
 		if !s.see(&h.Events[i]) {
 			continue
@@ -161,10 +161,9 @@ func (s *observer) lock(now time.Duration) uint64 {
 			}
 		}
 		one := 0
-		switch {
-		case count > len(s.holder)/2:
+		if count > len(s.holder)/2 {
 			one = 2
-		case count > 0:
+		} else if count > 0 {
 			one = 1
 		}
 		if s.believing>>c&1 != 0 {

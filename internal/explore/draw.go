@@ -199,10 +199,10 @@ func (d *drawer) allows(list []scenario.Fault, from int) bool {
 
 // sender is the client of the message at which a fault strikes; empty: it strikes at no message.
 func sender(f *scenario.Fault) string {
-	switch {
-	case f.On == nil || f.On.Point != "":
+	if f.On == nil || f.On.Point != "" {
 		return ""
-	case f.On.Sends != "":
+	}
+	if f.On.Sends != "" {
 		return f.On.Client
 	}
 	return f.On.To

@@ -143,10 +143,10 @@ func (m *Made) Check(s Search, first, runs uint64) error {
 		return err
 	}
 	want := Seeds{s.First + first, runs}
-	switch {
-	case m.Part.First != s.First || len(m.Part.Seeds) != 1 || m.Part.Seeds[0] != want:
+	if m.Part.First != s.First || len(m.Part.Seeds) != 1 || m.Part.Seeds[0] != want {
 		return fmt.Errorf("a range has the seeds %v, want %v", m.Part.Seeds, want)
-	case m.Part.Failed > 0 || len(m.Part.Waypoints) > 0 || (m.Lesson == nil) != s.Unguided:
+	}
+	if m.Part.Failed > 0 || len(m.Part.Waypoints) > 0 || (m.Lesson == nil) != s.Unguided {
 		return errors.New("a range is that of another search")
 	}
 	for _, list := range [][]Class{m.Part.Classes, m.Part.Judged} {

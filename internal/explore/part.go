@@ -308,20 +308,33 @@ func (p *Part) Check() error {
 	return nil
 }
 
+// damage is what cannot be true of the part; empty: nothing was found.
 func (p *Part) damage() string {
-	runs := uint64(0)
-	for i, s := range p.Seeds {
-		switch {
-		case s.Count == 0 || s.Count-1 > math.MaxUint64-s.First || s.Count > math.MaxUint64-runs:
-			return "a range of seeds has no end"
-		case i > 0 && (s.First <= p.Seeds[i-1].last() || s.First == p.Seeds[i-1].last()+1):
-			return "its seeds are not in order"
-		}
-		runs += s.Count
+	runs, why := p.checkSeeds()
+	if why != "" {
+		return why
 	}
 	if p.Runs != runs || max(p.Drawn, p.Failed, p.Unfinished, p.Slow, p.Unjudged) > runs {
 		return "it does not have as many runs as seeds"
 	}
+	return cmp.Or(p.checkClasses(runs), p.checkFound())
+}
+
+// checkSeeds counts the runs, and says what cannot be true of their seeds.
+func (p *Part) checkSeeds() (runs uint64, why string) {
+	for i, s := range p.Seeds {
+		if s.Count == 0 || s.Count-1 > math.MaxUint64-s.First || s.Count > math.MaxUint64-runs {
+			return 0, "a range of seeds has no end"
+		}
+		if i > 0 && (s.First <= p.Seeds[i-1].last() || s.First == p.Seeds[i-1].last()+1) {
+			return 0, "its seeds are not in order"
+		}
+		runs += s.Count
+	}
+	return runs, ""
+}
+
+func (p *Part) checkClasses(runs uint64) string {
 	for _, list := range [][]Class{p.Waypoints, p.Classes, p.Judged} {
 		for i, c := range list {
 			if c.Drawn > c.Runs || c.Runs > runs || i > 0 && c.Name <= list[i-1].Name {
@@ -333,13 +346,17 @@ func (p *Part) damage() string {
 	if !ascending || slices.ContainsFunc(p.Reasons, func(r Reason) bool { return r.Runs == 0 || r.Runs > runs }) {
 		return "its reasons are not in order, or have too many runs"
 	}
+	return ""
+}
+
+func (p *Part) checkFound() string {
 	kept := make(map[string]int)
 	for _, f := range p.Found {
 		kept[f.Class]++
-		switch {
-		case len(f.Lineage) == 0 || len(f.Lineage) > mostGenerations || f.Lineage[len(f.Lineage)-1] != p.First+f.Run:
+		if len(f.Lineage) == 0 || len(f.Lineage) > mostGenerations || f.Lineage[len(f.Lineage)-1] != p.First+f.Run {
 			return "a schedule has another origin than its run"
-		case kept[f.Class] > keptPerClass || !slices.ContainsFunc(p.Classes, func(c Class) bool { return c.Name == f.Class }):
+		}
+		if kept[f.Class] > keptPerClass || !slices.ContainsFunc(p.Classes, func(c Class) bool { return c.Name == f.Class }) {
 			return "its violations are in no class, or too many"
 		}
 	}

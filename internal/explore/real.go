@@ -114,10 +114,10 @@ func (n *inRow) count(r *result) error {
 	default:
 		n.others++
 	}
-	switch {
-	case n.slow == mostFailures:
+	if n.slow == mostFailures {
 		return errTooSlow
-	case n.others == mostFailures:
+	}
+	if n.others == mostFailures {
 		return &LockError{fmt.Errorf("%d runs failed one after the other, the last: %w", mostFailures, r.failed)}
 	}
 	return nil
@@ -141,11 +141,12 @@ func (f *finder) wants(class string) bool {
 func (w *searcher) repeat(r *result) error {
 	err := w.again(r)
 	r.cutShort = err != nil && r.again < Showings
-	switch {
-	case r.again >= Showings || !timely(r.class):
-	case r.cutShort:
+	if r.again >= Showings || !timely(r.class) {
+		return err
+	}
+	if r.cutShort {
 		r.slow = "a bound of time was broken, and the search ended before the same run was made anew"
-	default:
+	} else {
 		r.slow = "a bound of time was broken, and not again in the same run made anew"
 	}
 	return err

@@ -121,10 +121,9 @@ func (s Search) ShrinkBest(ctx context.Context, found []Found) ([]*Shrunk, error
 			return kept, err
 		}
 		at := slices.IndexFunc(kept, func(o *Shrunk) bool { return o.Class == k.Class && (o.Failed == nil) == (k.Failed == nil) })
-		switch {
-		case at < 0:
+		if at < 0 {
 			kept = append(kept, k)
-		case k.Failed == nil && k.better(kept[at]):
+		} else if k.Failed == nil && k.better(kept[at]) {
 			kept[at] = k
 		}
 	}
@@ -327,10 +326,9 @@ func durations(v reflect.Value) []*time.Duration {
 func parameters(v reflect.Value, tell func(name string, pointer any)) {
 	for i := range v.NumField() {
 		field, f := v.Type().Field(i), v.Field(i)
-		switch {
-		case f.Kind() == reflect.Struct:
+		if f.Kind() == reflect.Struct {
 			parameters(f, tell)
-		case field.IsExported():
+		} else if field.IsExported() {
 			tell(field.Name, f.Addr().Interface())
 		}
 	}

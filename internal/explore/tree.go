@@ -151,10 +151,9 @@ func (t *tree) grow(options []virtual.Step) bool {
 	for _, o := range s.options {
 		if !s.sleeps(o) {
 			s.chosen = o
-			switch {
-			case t.each:
+			if t.each {
 				s.due = slices.Clone(s.options)
-			case len(s.options) > 1 && s.late > 0:
+			} else if len(s.options) > 1 && s.late > 0 {
 				s.due = append(s.due, virtual.TimePasses) // it touches everything
 			}
 			t.steps = append(t.steps, s)
@@ -308,18 +307,19 @@ func (t *tree) want(i int, first []virtual.Step) {
 			possible, found = o, true
 		}
 	}
-	switch {
-	case !found:
-	case i >= t.base:
+	if !found {
+		return
+	}
+	if i >= t.base {
 		at.due = append(at.due, possible)
-	default:
-		if key := fmt.Sprint(i, first); !t.known[key] {
-			if t.known == nil {
-				t.known = make(map[string]bool)
-			}
-			t.known[key] = true
-			t.asked = append(t.asked, demand{i, first})
+		return
+	}
+	if key := fmt.Sprint(i, first); !t.known[key] {
+		if t.known == nil {
+			t.known = make(map[string]bool)
 		}
+		t.known[key] = true
+		t.asked = append(t.asked, demand{i, first})
 	}
 }
 

@@ -22,8 +22,8 @@ const (
 	twoPrimaries
 )
 
-// way follows a run from waypoint to waypoint.
-type way struct {
+// waypointTracker follows a run from waypoint to waypoint.
+type waypointTracker struct {
 	// set are the nodes on which each client has set a key since it asked for the lock, a bit for each;
 	// releasing are the clients whose release is not answered.
 	set       []uint64
@@ -34,51 +34,72 @@ type way struct {
 	grants uint64
 }
 
-func newWay(clients int) *way { return &way{set: make([]uint64, clients)} }
+func newWaypointTracker(clients int) *waypointTracker {
+	return &waypointTracker{set: make([]uint64, clients)}
+}
 
-// comesBy takes note of the waypoints that the run comes by with an event, and of the state of the lock at which
+// noteWaypoints takes note of the waypoints that the run comes by with an event, and of the state of the lock at which
 // each fault strikes: single messages, above all. What happens near a waypoint is told more finely, so that schedules
 // that lead there are kept, and changed further.
-func (s *observer) comesBy(e *history.Event) {
-	w, c := s.way, slices.Index(s.clients, e.Process)
-	switch {
-	case e.F == history.FaultBegin:
+func (s *observer) noteWaypoints(e *history.Event) {
+	w := s.tracker
+	switch e.F {
+	case history.FaultBegin:
 		kind := uint64(fnvOffset)
 		for _, b := range []byte(e.Value.Fault()) {
 			kind = mix(kind, uint64(b))
 		}
 		s.features = append(s.features, mix(mix(3, s.lock(e.Time)), kind))
-	case e.F == history.NodePromoted:
+	case history.NodePromoted:
 		w.old, w.primary = w.old|w.primary|1<<1, bit(s.nodes, e.Process) // the first node is the first primary
 		w.old &^= w.primary
-	case e.F == history.KeySet:
+	case history.KeySet:
 		if by := slices.Index(s.clients, e.Value.Client); by >= 0 {
 			w.set[by] |= bit(s.nodes, e.Process)
 		}
 		if w.old&bit(s.nodes, e.Process) != 0 {
-			s.pass(twoPrimaries, e)
+			s.addWaypoint(twoPrimaries, e)
 		}
-	case e.F == history.KeyExpired:
+	case history.KeyExpired:
 		if i := slices.Index(s.nodes, e.Process); i >= 0 && s.holder[i] > 0 && s.believing>>(s.holder[i]-1)&1 != 0 {
-			s.pass(endsWhileHeld, e)
+			s.addWaypoint(endsWhileHeld, e)
 		}
-	case c < 0:
-	case e.F == history.Acquire && e.Type == history.Invoke:
+	case history.Acquire:
+		if c := slices.Index(s.clients, e.Process); c >= 0 {
+			s.noteAcquire(e, c)
+		}
+	case history.Release:
+		if c := slices.Index(s.clients, e.Process); c >= 0 {
+			s.noteRelease(e, c)
+		}
+	}
+}
+
+// noteAcquire follows what a client asks for, and gets.
+func (s *observer) noteAcquire(e *history.Event, c int) {
+	w := s.tracker
+	switch {
+	case e.Type == history.Invoke:
 		w.set[c] = 0
-	case e.F == history.Acquire && e.Type == history.OK:
+	case e.Type == history.OK:
 		w.grants++
 		if told := e.Value.Nodes(); len(told) > 0 && w.set[c]&^bitsOf(s.nodes, told) != 0 {
-			s.pass(answerLost, e)
+			s.addWaypoint(answerLost, e)
 		}
 		if w.releasing&^(1<<c) != 0 {
-			s.pass(lateRelease, e)
+			s.addWaypoint(lateRelease, e)
 		}
-	case e.F == history.Acquire && w.set[c] != 0:
-		s.pass(answerLost, e)
-	case e.F == history.Release && e.Type == history.Invoke:
-		w.releasing |= 1 << c
-	case e.F == history.Release && e.Type != history.Info: // unknown: it may still be on its way
-		w.releasing &^= 1 << c
+	case w.set[c] != 0:
+		s.addWaypoint(answerLost, e)
+	}
+}
+
+// noteRelease follows whose release is not answered.
+func (s *observer) noteRelease(e *history.Event, c int) {
+	if e.Type == history.Invoke {
+		s.tracker.releasing |= 1 << c
+	} else if e.Type != history.Info { // unknown: it may still be on its way
+		s.tracker.releasing &^= 1 << c
 	}
 }
 
@@ -90,9 +111,9 @@ func bitsOf(list, names []string) (all uint64) {
 	return all
 }
 
-// pass takes note of a waypoint.
-func (s *observer) pass(n int, e *history.Event) {
+// addWaypoint takes note of a waypoint.
+func (s *observer) addWaypoint(n int, e *history.Event) {
 	s.waypoints |= 1 << n
-	at := mix(mix(uint64(4+n), s.lock(e.Time)), s.way.grants)
+	at := mix(mix(uint64(4+n), s.lock(e.Time)), s.tracker.grants)
 	s.features = append(s.features, at, mix(at, s.faults))
 }

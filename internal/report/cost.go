@@ -49,10 +49,10 @@ func CostRows(c *checker.Cost) []CostRow {
 
 // spreadWords writes the median, and the extremes where they differ.
 func spreadWords(s *checker.Spread, noun string) string {
-	switch {
-	case s == nil:
+	if s == nil {
 		return ""
-	case s.Min == s.Max:
+	}
+	if s.Min == s.Max {
 		return words.GroupedCount(s.Median, noun)
 	}
 	return fmt.Sprintf("%s (%s to %s)", words.GroupedCount(s.Median, noun), words.Grouped(s.Min), words.Grouped(s.Max))

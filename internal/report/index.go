@@ -115,10 +115,10 @@ type indexCell struct {
 
 // AsExpected is "yes" or "no"; empty: the row is neither.
 func (r indexRow) AsExpected() string {
-	switch {
-	case r.Loud:
+	if r.Loud {
 		return "no"
-	case r.worst == asExpected:
+	}
+	if r.worst == asExpected {
 		return "yes"
 	}
 	return ""
@@ -225,7 +225,7 @@ func repeatedRows(g *repeated, columns []checker.Property, links map[*Result]str
 }
 
 func repeatedCell(row *repeatedRow, shown *Result, links map[*Result]string) indexCell {
-	c := indexCell{Property: row.property, Title: row.why, Loud: len(row.off) > 0, Link: links[shown], Aside: row.often()}
+	c := indexCell{Property: row.property, Title: row.Why, Loud: len(row.off) > 0, Link: links[shown], Aside: row.often()}
 	came := row.verdicts()
 	c.Badge, c.Short = verdictBadge(came[0].verdict), came[0].short(row.Runs)
 	for _, v := range came {

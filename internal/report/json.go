@@ -54,10 +54,10 @@ func ReadJSON(rd io.Reader) (*Result, error) {
 	if err := ReadBounded(rd, "result", &r); err != nil {
 		return nil, err
 	}
-	switch {
-	case r.Version == 0:
+	if r.Version == 0 {
 		return nil, errors.New("not a result: no version")
-	case r.Version > ResultVersion:
+	}
+	if r.Version > ResultVersion {
 		return nil, fmt.Errorf("result version %d: this program reads version %d", r.Version, ResultVersion)
 	}
 	return &r, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/compare"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
@@ -201,9 +202,9 @@ func otherPages(t *testing.T) map[string][]byte {
 	slow := reporttest.Unexpected()
 	slow.Scenario, slow.Variants[0].WallMS = "gc-pause", 9000
 	slow.Versions["redis"], slow.World = "8.0.0", "virtual"
-	c := report.Compare([]*report.Result{reporttest.GCPause(), reporttest.Cost()}, []*report.Result{slow, reporttest.Undecided()})
+	c := compare.Results([]*report.Result{reporttest.GCPause(), reporttest.Cost()}, []*report.Result{slow, reporttest.Undecided()})
 	return map[string][]byte{
 		"rates":      []byte(write(t, func(w *bytes.Buffer) error { return report.WriteRates(w, rates()) })),
-		"comparison": []byte(write(t, func(w *bytes.Buffer) error { return report.WriteComparisonHTML(w, c) })),
+		"comparison": []byte(write(t, func(w *bytes.Buffer) error { return compare.WriteHTML(w, c) })),
 	}
 }

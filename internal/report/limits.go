@@ -49,10 +49,9 @@ func importedLimits(r *Result) []string {
 			"one whose outcome is unknown may take effect at any time after its call, or never.",
 	}
 	for i := range r.Variants {
-		switch h := r.Variants[i].History; {
-		case h == nil:
+		if h := r.Variants[i].History; h == nil {
 			list = append(list, "The file is too large to be shown here.")
-		case !picture.Timed(h):
+		} else if !picture.Timed(h) {
 			list = append(list, "The file has no times, so there is no picture. Its lines are in the order in which things happened.")
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/compare"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
 )
@@ -62,7 +63,7 @@ func TestNotApplicableCountsForNothing(t *testing.T) {
 	if github(t, aside())[0] != "" {
 		t.Error("annotated")
 	}
-	c := report.Compare([]*report.Result{reporttest.GCPause()}, []*report.Result{aside()})
+	c := compare.Results([]*report.Result{reporttest.GCPause()}, []*report.Result{aside()})
 	if c.Regression || len(c.Timings) > 0 {
 		t.Errorf("%+v", c)
 	}

@@ -73,24 +73,25 @@ func markdownRows(g *repeated, row func(...string)) {
 		}
 		for j := range v.Properties {
 			if p := &v.Properties[j]; !several {
-				row(name, plain.Markdown(v.Name), plain.Markdown(string(p.Name)), markdownVerdict(p), plain.Markdown(plain.Clip(plain.Text(p.Why), 200)))
+				row(name, plain.Markdown(v.Name), plain.Markdown(string(p.Name)), markdownVerdict(p),
+					plain.Markdown(plain.Clip(plain.Text(p.Why), 200)))
 			}
 		}
 	}
 	for i := range g.rows {
 		if of := &g.rows[i]; several {
 			row(name, plain.Markdown(of.variant), plain.Markdown(string(of.property)),
-				of.icon()+plain.Markdown(strings.Trim(of.often()+"; "+of.beside(), "; ")), plain.Markdown(plain.Clip(plain.Text(of.why), 200)))
+				of.icon()+plain.Markdown(strings.Trim(of.often()+"; "+of.beside(), "; ")), plain.Markdown(plain.Clip(plain.Text(of.Why), 200)))
 		}
 	}
 }
 
 // icon shows at a glance whether all runs came out as expected.
 func (row *repeatedRow) icon() string {
-	switch {
-	case len(row.off) > 0:
+	if len(row.off) > 0 {
 		return "❌ "
-	case row.expected != 0:
+	}
+	if row.Expected != 0 {
 		return "✅ "
 	}
 	return ""
@@ -103,7 +104,8 @@ func markdownTroubles(b *bytes.Buffer, r *Result) {
 	for i := range r.Variants {
 		v := &r.Variants[i]
 		if v.Error != "" && v.Error != r.Error {
-			fmt.Fprintf(b, "**%s / %s could not be run:** %s\n\n", plain.Markdown(r.Scenario), plain.Markdown(v.Name), plain.Markdown(plain.Clip(plain.Text(v.Error), 500)))
+			fmt.Fprintf(b, "**%s / %s could not be run:** %s\n\n",
+				plain.Markdown(r.Scenario), plain.Markdown(v.Name), plain.Markdown(plain.Clip(plain.Text(v.Error), 500)))
 		}
 		if v.TooSlow != "" {
 			fmt.Fprintf(b, "**%s / %s is undecided:** this machine was too slow: %s\n\n",

@@ -63,10 +63,10 @@ type RateLine struct {
 
 // String is the rate in words: "1.56 % (1.5 to 1.62) of 900".
 func (r Rate) String() string {
-	switch {
-	case r.Runs == 0:
+	if r.Runs == 0 {
 		return "no run"
-	case r.Judged == 0:
+	}
+	if r.Judged == 0 {
 		return "none judged"
 	}
 	return strings.TrimSpace(fmt.Sprintf("%.3g %% (%.3g to %.3g) %s", 100*r.Share(), 100*r.Low, 100*r.High, r.Of()))

@@ -25,7 +25,7 @@ type repeated struct {
 type repeatedRow struct {
 	variant  string
 	property checker.Property
-	cell
+	Counted
 	// off are the runs that did not come out as expected.
 	off []*Result
 }
@@ -52,7 +52,7 @@ func repeatsOf(results []*Result) (list []*repeated) {
 }
 
 func (g *repeated) count() {
-	cells := cellsOf(g.runs)
+	cells := CountVerdicts(g.runs)
 	for _, r := range g.runs {
 		for i := range r.Variants {
 			v := &r.Variants[i]
@@ -74,11 +74,12 @@ func (g *repeated) count() {
 }
 
 // row is the row of a property, made where there is none.
-func (g *repeated) row(variant string, property checker.Property, cells map[cellKey]*cell) *repeatedRow {
+func (g *repeated) row(variant string, property checker.Property, cells map[CountKey]*Counted) *repeatedRow {
 	at := slices.IndexFunc(g.rows, func(r repeatedRow) bool { return r.variant == variant && r.property == property })
 	if at < 0 {
 		at = len(g.rows)
-		g.rows = append(g.rows, repeatedRow{variant: variant, property: property, cell: *cells[cellKey{g.runs[0].Scenario, variant, property}]})
+		counted := cells[CountKey{g.runs[0].Scenario, variant, property}]
+		g.rows = append(g.rows, repeatedRow{variant: variant, property: property, Counted: *counted})
 	}
 	return &g.rows[at]
 }
@@ -113,7 +114,7 @@ func (g *repeated) words() string {
 }
 
 // often says how often each verdict came, with the 95 % interval of its share.
-func (c *cell) often() string {
+func (c *Counted) often() string {
 	var parts []string
 	for _, v := range c.verdicts() {
 		rate := RateOf(uint64(v.times), uint64(c.Runs), uint64(c.Runs))
@@ -137,12 +138,12 @@ func (v verdictCount) short(runs int) []string {
 }
 
 // verdicts are those that came: what was not expected first, then the most frequent.
-func (c *cell) verdicts() []verdictCount {
+func (c *Counted) verdicts() []verdictCount {
 	list := []verdictCount{{checker.Violated, c.Violated}, {checker.Holds, c.Holds}, {checker.Unknown, c.Unknown}}
 	list = slices.DeleteFunc(list, func(v verdictCount) bool { return v.times == 0 })
 	slices.SortStableFunc(list, func(a, b verdictCount) int { return b.times - a.times })
 	slices.SortStableFunc(list, func(a, b verdictCount) int {
-		switch c.expected {
+		switch c.Expected {
 		case a.verdict:
 			return 1
 		case b.verdict:
@@ -155,10 +156,10 @@ func (c *cell) verdicts() []verdictCount {
 
 // beside says what was expected, and with which seeds it did not come.
 func (row *repeatedRow) beside() string {
-	switch {
-	case len(row.off) == 0 && row.expected == 0:
+	if len(row.off) == 0 && row.Expected == 0 {
 		return ""
-	case len(row.off) == 0:
+	}
+	if len(row.off) == 0 {
 		return "as expected"
 	}
 	const most = 5
@@ -173,7 +174,7 @@ func (row *repeatedRow) beside() string {
 	if row.property == "" {
 		return text
 	}
-	return "expected " + expectedWord(row.expected) + ": " + text
+	return "expected " + ExpectedWord(row.Expected) + ": " + text
 }
 
 // WriteRepeats sums up the scenarios that were run more than once, for a person at a
@@ -191,7 +192,8 @@ func WriteRepeats(w io.Writer, results []*Result, o terminal.Options) error {
 }
 
 func (p *printer) repeats(g *repeated) {
-	p.Print(p.Paint(terminal.Strong, plain.Text(g.runs[0].Scenario)), "   ", p.Paint(terminal.Faint, plain.Text(g.words()+"; "+brackets)), "\n")
+	p.Print(p.Paint(terminal.Strong, plain.Text(g.runs[0].Scenario)), "   ",
+		p.Paint(terminal.Faint, plain.Text(g.words()+"; "+brackets)), "\n")
 	variant, beside := 0, 0
 	for i := range g.rows {
 		variant = max(variant, utf8.RuneCountInString(plain.Text(g.rows[i].variant)))
@@ -206,7 +208,7 @@ func (p *printer) repeats(g *repeated) {
 		row := &g.rows[i]
 		mark, t := "~", terminal.Doubt
 		if came := row.verdicts(); len(came) == 1 {
-			pr := PropertyResult{Verdict: came[0].verdict, Expected: row.expected, Met: len(row.off) == 0}
+			pr := PropertyResult{Verdict: came[0].verdict, Expected: row.Expected, Met: len(row.off) == 0}
 			mark, t = p.mark(pr.Verdict), verdictTone(&pr)
 		}
 		beside := p.Paint(terminal.Faint, row.beside())
@@ -215,7 +217,8 @@ func (p *printer) repeats(g *repeated) {
 			t, beside, text = terminal.Bad, "", text+"; "+row.beside()
 		}
 		lines := terminal.Wrap(plain.Text(text), room)
-		p.Print("  ", p.Paint(t, mark), " ", terminal.Pad(plain.Text(row.variant), variant), "  ", terminal.Pad(plain.Text(string(row.property)), nameColumn), "  ",
+		p.Print("  ", p.Paint(t, mark), " ", terminal.Pad(plain.Text(row.variant), variant), "  ",
+			terminal.Pad(plain.Text(string(row.property)), nameColumn), "  ",
 			strings.TrimRight(terminal.Pad(lines[0], room)+"  "+beside, " "), "\n")
 		for _, line := range lines[1:] {
 			p.Print(strings.Repeat(" ", 4+variant+2+nameColumn+2), line, "\n")

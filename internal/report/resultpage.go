@@ -283,8 +283,9 @@ func outcomeBadge(o outcome) page.Badge {
 	case notApplicable:
 		return page.Badge{Class: "aside", Icon: "–", Word: "Not applicable"}
 	case asExpected:
+		return page.Badge{Class: "safe", Icon: "✓", Word: "As expected"}
 	}
-	return page.Badge{Class: "safe", Icon: "✓", Word: "As expected"}
+	panic("report: an outcome without a badge")
 }
 
 func verdictBadge(v checker.Verdict) page.Badge {
@@ -358,21 +359,19 @@ func leadWords(v *Variant) string {
 	default:
 		text = fmt.Sprintf("violates %d of %s", violated, words.GroupedCount(total, "property"))
 	}
-	switch o := variantOutcome(v); {
-	case v.Error != "" || len(v.Properties) == 0:
-	case o == nothingExpected:
-		text += "; nothing was expected"
-	case o == asExpected && asked < len(v.Properties):
-		text += fmt.Sprintf("; %s met", words.GroupedCount(asked, "expectation"))
-	case o == asExpected:
-		text += ", as expected"
-	case o == unexpected:
-		text += ", not as expected"
-	case o == interrupted:
-		text += "; it was stopped early"
+	if v.Error != "" || len(v.Properties) == 0 {
+		return text
 	}
-	return text
+	o := variantOutcome(v)
+	if o == asExpected && asked < len(v.Properties) {
+		return text + fmt.Sprintf("; %s met", words.GroupedCount(asked, "expectation"))
+	}
+	return text + besideLead[o]
 }
+
+// besideLead says behind what came of a variant whether that was expected.
+var besideLead = map[outcome]string{nothingExpected: "; nothing was expected", asExpected: ", as expected",
+	unexpected: ", not as expected", interrupted: "; it was stopped early"}
 
 // difference says what sets the variants apart. That a fence stops the bad
 // write and not the double holding is what readers most often get wrong, so it
@@ -446,10 +445,9 @@ func groups(views []variantView) []propertyGroup {
 				list = append(list, g)
 			}
 			allowed := "anything"
-			switch {
-			case p.ByDesign:
+			if p.ByDesign {
 				allowed = "anything: not demanded of its class"
-			case p.Expected != 0:
+			} else if p.Expected != 0 {
 				allowed = verdictWord(p.Expected)
 			}
 			list[at].Observed = append(list[at].Observed, observed{PropertyResult: &p, Variant: v.Name,

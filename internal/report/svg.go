@@ -34,22 +34,23 @@ func (p *resultPage) pictureOf(name string) (*variantView, error) {
 	for i := range p.Views {
 		v := &p.Views[i]
 		names = append(names, v.Name)
-		switch {
-		case name != "" && v.Name != name:
-		case v.Pic == nil:
-			if name != "" {
-				return nil, fmt.Errorf("variant %q has no history to draw", name)
-			}
-		case name != "" || v.Cause != nil:
+		if name == "" && v.Pic != nil && v.Cause != nil {
 			return v, nil
-		case first == nil:
+		}
+		if name == "" && v.Pic != nil && first == nil {
 			first = v
 		}
+		if name != "" && v.Name == name {
+			if v.Pic == nil {
+				return nil, fmt.Errorf("variant %q has no history to draw", name)
+			}
+			return v, nil
+		}
 	}
-	switch {
-	case name != "":
+	if name != "" {
 		return nil, fmt.Errorf("there is no variant %q; there is %s", name, and(names))
-	case first == nil:
+	}
+	if first == nil {
 		return nil, errors.New("the run has no history to draw")
 	}
 	return first, nil
@@ -70,10 +71,10 @@ func (v *variantView) outcomeWords() string {
 			kept = append(kept, string(v.Properties[i].Name))
 		}
 	}
-	switch {
-	case len(v.Properties) == 0:
+	if len(v.Properties) == 0 {
 		return "Nothing was judged"
-	case len(kept) == 0:
+	}
+	if len(kept) == 0 {
 		return "Undecided: " + v.Properties[0].Why
 	}
 	return "No violation of " + strings.Join(kept, ", ") + " was found in this run"

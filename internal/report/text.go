@@ -145,10 +145,9 @@ func (p *printer) property(pr *PropertyResult, whyColumn int) {
 	mark, t := p.mark(pr.Verdict), verdictTone(pr)
 	lines := terminal.Wrap(plain.Text(pr.Why), whyColumn)
 	beside := besideExpectation(pr)
-	switch {
-	case !pr.Met:
+	if !pr.Met {
 		beside = p.Paint(t, beside)
-	case pr.Expected != 0:
+	} else if pr.Expected != 0 {
 		beside = p.Paint(terminal.Faint, beside)
 	}
 	p.Print("    ", p.Paint(t, mark), " ", terminal.Pad(plain.Text(string(pr.Name)), nameColumn), "  ",
@@ -229,7 +228,8 @@ func (p *printer) story(r *Result, v *Variant, lead *PropertyResult) {
 		}
 	}
 	if more := len(c.Story) - len(shown); more > 0 {
-		p.Print("    ", strings.Repeat(" ", column), "  ", p.Paint(terminal.Faint, fmt.Sprintf("and %s more", words.GroupedCount(more, "step"))), "\n")
+		p.Print("    ", strings.Repeat(" ", column), "  ",
+			p.Paint(terminal.Faint, fmt.Sprintf("and %s more", words.GroupedCount(more, "step"))), "\n")
 	}
 	if c.Assumption != "" {
 		p.Labelled(4, "failed assumption", c.Assumption, terminal.Strong)

@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
@@ -23,8 +24,8 @@ func (d *decoder) check(s *Setup) {
 	}
 	d.checkElsewhere(&s.Nodes)
 	d.checkWatch(&s.Nodes)
-	if s.Lock.NodeTimeout >= s.Lock.TTL && d.sound("lock.ttl") {
-		d.problemAt("lock.node_timeout", "%v is not shorter than the ttl %v", s.Lock.NodeTimeout, s.Lock.TTL).Hint =
+	if s.Lock.NodeTimeout >= s.Lock.TTL && d.Sound("lock.ttl") {
+		d.ProblemAt("lock.node_timeout", "%v is not shorter than the ttl %v", s.Lock.NodeTimeout, s.Lock.TTL).Hint =
 			"the timeout for one node should be small beside the ttl"
 	}
 	d.checkFit(s)
@@ -38,16 +39,16 @@ func (d *decoder) check(s *Setup) {
 func (d *decoder) checkAlgorithm(s *Setup) {
 	algorithm, ok := lock.Lookup(s.Lock.Algorithm)
 	if !ok {
-		d.problemAt("lock.algorithm", "no lock algorithm %q", clip(s.Lock.Algorithm)).suggest(s.Lock.Algorithm, algorithmNames())
-		d.spoiled = append(d.spoiled, "lock.algorithm")
+		d.ProblemAt("lock.algorithm", "no lock algorithm %q", yamlform.Clip(s.Lock.Algorithm)).Suggest(s.Lock.Algorithm, algorithmNames())
+		d.Spoil("lock.algorithm")
 		return
 	}
-	if n := s.Nodes.endpoints(); d.sound("nodes.topology", "lock.algorithm") &&
+	if n := s.Nodes.endpoints(); d.Sound("nodes.topology", "lock.algorithm") &&
 		(n < algorithm.MinNodes || algorithm.MaxNodes > 0 && n > algorithm.MaxNodes) {
-		d.problemAt("nodes.count", "%s uses %s, not %d", algorithm.Name, algorithm.NodeRange(), n)
+		d.ProblemAt("nodes.count", "%s uses %s, not %d", algorithm.Name, algorithm.NodeRange(), n)
 	}
 	if !slices.Contains(algorithm.Tokens, s.Fencing.Tokens) {
-		d.problemAt("fencing.tokens", "%s has no tokens %q", algorithm.Name, s.Fencing.Tokens).Allowed =
+		d.ProblemAt("fencing.tokens", "%s has no tokens %q", algorithm.Name, s.Fencing.Tokens).Allowed =
 			namesOf(algorithm.Tokens, func(t lock.Tokens) string { return string(t) })
 	}
 	d.checkSwitches(s.Lock.Mistakes, algorithm)
@@ -55,34 +56,33 @@ func (d *decoder) checkAlgorithm(s *Setup) {
 
 // checkWatch makes sure that sentinels can watch the nodes, and that nothing is said of sentinels where there are none.
 func (d *decoder) checkWatch(n *Nodes) {
-	if !d.sound("nodes.topology") {
+	if !d.Sound("nodes.topology") {
 		return
 	}
 	if !n.Watched() {
 		var standard Watch
-		setDefaults(reflect.ValueOf(&standard).Elem())
-		given, defaults := fieldsOf(reflect.ValueOf(&n.Watch).Elem()), fieldsOf(reflect.ValueOf(&standard).Elem())
-		for _, key := range keysOf(given) {
-			if !given[key].value.Equal(defaults[key].value) {
-				d.problemAt("nodes."+key, "there are no sentinels").Hint = "nodes: {topology: sentinel, ...}"
+		yamlform.SetDefaults(reflect.ValueOf(&standard).Elem())
+		given, defaults := yamlform.FieldsOf(reflect.ValueOf(&n.Watch).Elem()), yamlform.FieldsOf(reflect.ValueOf(&standard).Elem())
+		for _, key := range yamlform.KeysOf(given) {
+			if !given[key].Value.Equal(defaults[key].Value) {
+				d.ProblemAt("nodes."+key, "there are no sentinels").Hint = "nodes: {topology: sentinel, ...}"
 			}
 		}
 		return
 	}
-	switch {
-	case n.Count < n.Least() && d.sound("nodes.count"):
-		d.problemAt("nodes.count", "a failover needs at least %d nodes, not %d", n.Least(), n.Count)
-	case n.MinReplicas >= n.Count && d.sound("nodes.count"):
-		d.problemAt("nodes.min_replicas_to_write", "%d nodes have %s, fewer than %d", n.Count, words.Count(n.Count-1, "replica"), n.MinReplicas)
+	if n.Count < n.Least() && d.Sound("nodes.count") {
+		d.ProblemAt("nodes.count", "a failover needs at least %d nodes, not %d", n.Least(), n.Count)
+	} else if n.MinReplicas >= n.Count && d.Sound("nodes.count") {
+		d.ProblemAt("nodes.min_replicas_to_write", "%d nodes have %s, fewer than %d", n.Count, words.Count(n.Count-1, "replica"), n.MinReplicas)
 	}
-	if n.Quorum > n.Sentinels && d.sound("nodes.sentinels") {
-		d.problemAt("nodes.quorum", "%d is more than %s", n.Quorum, words.Count(n.Sentinels, "sentinel"))
+	if n.Quorum > n.Sentinels && d.Sound("nodes.sentinels") {
+		d.ProblemAt("nodes.quorum", "%d is more than %s", n.Quorum, words.Count(n.Sentinels, "sentinel"))
 	}
 	if n.MaxLag%time.Second != 0 {
-		d.problemAt("nodes.min_replicas_max_lag", "Redis counts it in whole seconds, not %v", n.MaxLag)
+		d.ProblemAt("nodes.min_replicas_max_lag", "Redis counts it in whole seconds, not %v", n.MaxLag)
 	}
 	if n.DownAfter%time.Millisecond != 0 || n.FailoverTimeout%time.Millisecond != 0 {
-		d.problemAt("nodes.down_after", "Redis counts down_after and failover_timeout in whole milliseconds")
+		d.ProblemAt("nodes.down_after", "Redis counts down_after and failover_timeout in whole milliseconds")
 	}
 }
 
@@ -91,14 +91,14 @@ func (d *decoder) checkSwitches(made lock.Mistakes, a lock.Algorithm) {
 	known := a.Mistakes.Rules()
 	for _, rule := range made.Rules() {
 		if !slices.Contains(known, rule) {
-			d.problemAt("lock.switches."+rule, "%s has no such rule to switch off", a.Name).Allowed = known
+			d.ProblemAt("lock.switches."+rule, "%s has no such rule to switch off", a.Name).Allowed = known
 		}
 	}
 }
 
 // checkStore makes sure that a resource on the lock's node can be there.
 func (d *decoder) checkStore(s *Setup) {
-	if !d.sound("resource.store") {
+	if !d.Sound("resource.store") {
 		return
 	}
 	if s.Resource.Store == "postgres" {
@@ -106,21 +106,21 @@ func (d *decoder) checkStore(s *Setup) {
 	}
 	if !s.Resource.Shared() {
 		if s.Fencing.Check == resource.LockOwner {
-			d.problemAt("fencing.check", "lock-owner looks at the lock's key, which is not where the resource is").Hint =
+			d.ProblemAt("fencing.check", "lock-owner looks at the lock's key, which is not where the resource is").Hint =
 				"resource: {store: lock-node}"
 		}
 		return
 	}
-	if s.Nodes.Count != 1 && d.sound("nodes.count") {
-		d.problemAt("resource.store", "the lock has %d nodes, not one", s.Nodes.Count)
+	if s.Nodes.Count != 1 && d.Sound("nodes.count") {
+		d.ProblemAt("resource.store", "the lock has %d nodes, not one", s.Nodes.Count)
 	}
-	if s.Resource.Persistence != s.Nodes.Persistence && d.sound("resource.persistence", "nodes.persistence") {
-		d.problemAt("resource.store", "the resource keeps on disk what its node keeps (nodes.persistence: %s), not %q",
+	if s.Resource.Persistence != s.Nodes.Persistence && d.Sound("resource.persistence", "nodes.persistence") {
+		d.ProblemAt("resource.store", "the resource keeps on disk what its node keeps (nodes.persistence: %s), not %q",
 			s.Nodes.Persistence, s.Resource.Persistence)
 	}
 	if m := s.Faults.Mix; m != nil {
 		if _, drawn := m.Kinds["clock"]; drawn {
-			d.problemAt("faults.mix.kinds.clock", "the clock of A stamps the resource's effects, and must not be moved")
+			d.ProblemAt("faults.mix.kinds.clock", "the clock of A stamps the resource's effects, and must not be moved")
 		}
 	}
 }
@@ -128,31 +128,33 @@ func (d *decoder) checkStore(s *Setup) {
 // checkStore makes sure that the fault spares what the resource's place does not
 // allow to be struck.
 func (f *Fault) checkStore(d *decoder, s *Setup) {
+	if !d.Sound("resource.store") {
+		return
+	}
 	switch target := f.Params.Target(); {
-	case !d.sound("resource.store"):
 	case s.Resource.Store == "postgres" && target == history.ResourceProcess:
-		d.problemAt(join(f.path, f.Kind), "PostgreSQL is many processes, and is not struck here; its links can be").Hint =
+		d.ProblemAt(yamlform.Join(f.path, f.Kind), "PostgreSQL is many processes, and is not struck here; its links can be").Hint =
 			"hold: {client: c1, resource: true}"
 	case s.Resource.Shared() && target == history.ResourceProcess:
-		d.problemAt(join(f.path, f.Kind), "the resource lives on node A: name that")
+		d.ProblemAt(yamlform.Join(f.path, f.Kind), "the resource lives on node A: name that")
 	case s.Resource.Shared() && f.Kind == "clock" && target == "A":
-		d.problemAt(join(f.path, f.Kind), "the clock of A stamps the resource's effects, and must not be moved")
+		d.ProblemAt(yamlform.Join(f.path, f.Kind), "the clock of A stamps the resource's effects, and must not be moved")
 	}
 }
 
 // checkPostgres refuses what PostgreSQL cannot be asked for here.
 func (d *decoder) checkPostgres(s *Setup) {
 	if s.Resource.Guard == resource.Watching {
-		d.problemAt("resource.guard", "PostgreSQL has no WATCH")
+		d.ProblemAt("resource.guard", "PostgreSQL has no WATCH")
 	}
 	if s.Resource.Persistence != world.NoPersistence {
-		d.problemAt("resource.persistence", "PostgreSQL has no such setting; it is not restarted during a run")
+		d.ProblemAt("resource.persistence", "PostgreSQL has no such setting; it is not restarted during a run")
 	}
 	if s.Fencing.Check == resource.Forgetful {
-		d.problemAt("fencing.check", "PostgreSQL is not restarted during a run, and so forgets nothing")
+		d.ProblemAt("fencing.check", "PostgreSQL is not restarted during a run, and so forgets nothing")
 	}
 	if w := s.Workload.Workload(); w.Pair {
-		d.problemAt("workload.kind", "%s are those of Redis", w.Name)
+		d.ProblemAt("workload.kind", "%s are those of Redis", w.Name)
 	}
 }
 

@@ -18,11 +18,10 @@ func (s *Setup) Demands() []world.Demand {
 	}
 	nodes := NodeNames(s.Nodes.Count)
 	servers := nodes
-	switch {
-	case s.Nodes.Watched():
+	if s.Nodes.Watched() {
 		list = append(list, world.Demand{Power: world.SentinelPower, Node: nodes[0], By: "topology: sentinel"})
 		servers = slices.Concat(nodes, SentinelNames(s.Nodes.Sentinels))
-	case s.Nodes.Replicated():
+	} else if s.Nodes.Replicated() {
 		list = append(list, world.Demand{Power: world.ReplicaPower, Node: nodes[0], By: "topology: replicated"})
 	}
 	for i := range s.Faults.List {

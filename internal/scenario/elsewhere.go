@@ -5,6 +5,8 @@ import (
 	"net"
 	"slices"
 	"strconv"
+
+	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 )
 
 // Elsewhere is what the nodes are, where they are not processes of this machine.
@@ -30,30 +32,38 @@ type NodeHooks struct {
 
 // checkElsewhere makes sure that the nodes' addresses and hooks fit the nodes.
 func (d *decoder) checkElsewhere(n *Nodes) {
-	if n.CA != "" && !n.TLS && d.sound("nodes.tls") {
-		d.problemAt("nodes.ca", "certificates are used only with tls").Hint = "nodes: {tls: true, ...}"
+	if n.CA != "" && !n.TLS && d.Sound("nodes.tls") {
+		d.ProblemAt("nodes.ca", "certificates are used only with tls").Hint = "nodes: {tls: true, ...}"
 	}
-	if n.Username != "" && !n.Password && d.sound("nodes.password") {
-		d.problemAt("nodes.username", "a user needs a password").Hint =
+	if n.Username != "" && !n.Password && d.Sound("nodes.password") {
+		d.ProblemAt("nodes.username", "a user needs a password").Hint =
 			"nodes: {password: true, ...}; the flag --password-env names the environment variable that holds it"
 	}
+	d.checkAddresses(n)
+	d.checkHooks(n)
+}
+
+func (d *decoder) checkAddresses(n *Nodes) {
 	for i, address := range n.Addresses {
 		path := "nodes.addresses[" + strconv.Itoa(i) + "]"
 		_, port, err := net.SplitHostPort(address)
 		if number, e := strconv.Atoi(port); err != nil || e != nil || number < 1 || number > 65535 {
-			d.problemAt(path, "%q is not host:port", clip(address)).Hint = "such as 10.0.0.7:6379 or [::1]:6379"
+			d.ProblemAt(path, "%q is not host:port", yamlform.Clip(address)).Hint = "such as 10.0.0.7:6379 or [::1]:6379"
 		}
 		if slices.Contains(n.Addresses[:i], address) {
-			d.problemAt(path, "%q is given twice: each node is a server of its own", clip(address))
+			d.ProblemAt(path, "%q is given twice: each node is a server of its own", yamlform.Clip(address))
 		}
 	}
-	if got := len(n.Addresses); got > 0 && got != n.Count && d.sound("nodes.count") {
-		d.problemAt("nodes.addresses", "nodes.addresses has %d, nodes.count is %d", got, n.Count).Hint = "nodes: {count: " +
+	if got := len(n.Addresses); got > 0 && got != n.Count && d.Sound("nodes.count") {
+		d.ProblemAt("nodes.addresses", "nodes.addresses has %d, nodes.count is %d", got, n.Count).Hint = "nodes: {count: " +
 			strconv.Itoa(got) + ", ...}"
 	}
+}
+
+func (d *decoder) checkHooks(n *Nodes) {
 	for _, node := range slices.Sorted(maps.Keys(n.Hooks)) {
-		if names := NodeNames(n.Count); !slices.Contains(names, node) && d.sound("nodes.count") {
-			d.problemAt("nodes.hooks."+node, "no node %q", clip(node)).suggest(node, names)
+		if names := NodeNames(n.Count); !slices.Contains(names, node) && d.Sound("nodes.count") {
+			d.ProblemAt("nodes.hooks."+node, "no node %q", yamlform.Clip(node)).Suggest(node, names)
 		}
 		h := n.Hooks[node]
 		for _, pair := range []struct {
@@ -61,7 +71,7 @@ func (d *decoder) checkElsewhere(n *Nodes) {
 			given, goes bool
 		}{{"pause", "resume", len(h.Pause) > 0, len(h.Resume) > 0}, {"kill", "restart", len(h.Kill) > 0, len(h.Restart) > 0}} {
 			if pair.given != pair.goes {
-				d.problemAt("nodes.hooks."+node, "%s and %s go together", pair.name, pair.other)
+				d.ProblemAt("nodes.hooks."+node, "%s and %s go together", pair.name, pair.other)
 			}
 		}
 	}

@@ -1,21 +1,17 @@
 package scenario
 
 import (
-	"cmp"
-	"encoding"
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 )
 
 // Encode writes a scenario of one variant as YAML that Parse reads back: what
@@ -46,17 +42,17 @@ func Encode(comments []string, head Head, setup *Setup, expect []ExpectedVerdict
 		fmt.Fprintf(&b, "story: |\n  %s\n", strings.ReplaceAll(strings.TrimSpace(head.Story), "\n", "\n  "))
 	}
 	var standard Setup
-	setDefaults(reflect.ValueOf(&standard).Elem())
+	yamlform.SetDefaults(reflect.ValueOf(&standard).Elem())
 	derived := Setup{Lock: lock.Config{TTL: setup.Lock.TTL},
 		Fencing: Fencing{Tokens: setup.Fencing.Tokens}, Workload: workload.Plan{Kind: setup.Workload.Kind}}
 	derived.derive()
 	standard.Fencing.Check, standard.GrantWithin, standard.Resource.Kind = derived.Fencing.Check, derived.GrantWithin, derived.Resource.Kind
-	fields, defaults := fieldsOf(reflect.ValueOf(setup).Elem()), fieldsOf(reflect.ValueOf(&standard).Elem())
-	for _, key := range keysOf(fields) {
+	fields, defaults := yamlform.FieldsOf(reflect.ValueOf(setup).Elem()), yamlform.FieldsOf(reflect.ValueOf(&standard).Elem())
+	for _, key := range yamlform.KeysOf(fields) {
 		if key == "faults" {
 			continue
 		}
-		if text, differs := encodeValue(fields[key].value, defaults[key].value); differs || key == "lock" {
+		if text, differs := yamlform.Encode(fields[key].Value, defaults[key].Value); differs || key == "lock" {
 			fmt.Fprintf(&b, "%s: %s\n", key, text)
 		}
 	}
@@ -79,94 +75,18 @@ func Encode(comments []string, head Head, setup *Setup, expect []ExpectedVerdict
 
 func encodeFault(b *strings.Builder, f *Fault) {
 	bullet := "  - "
-	trigger := fieldsOf(reflect.ValueOf(&f.Trigger).Elem())
+	trigger := yamlform.FieldsOf(reflect.ValueOf(&f.Trigger).Elem())
 	var none nemesis.Trigger
-	absent := fieldsOf(reflect.ValueOf(&none).Elem())
-	for _, key := range keysOf(trigger) {
-		if text, differs := encodeValue(trigger[key].value, absent[key].value); differs {
+	absent := yamlform.FieldsOf(reflect.ValueOf(&none).Elem())
+	for _, key := range yamlform.KeysOf(trigger) {
+		if text, differs := yamlform.Encode(trigger[key].Value, absent[key].Value); differs {
 			fmt.Fprintf(b, "%s%s: %s\n", bullet, key, text)
 			bullet = "    "
 		}
 	}
 	kind, _ := nemesis.Lookup(f.Kind)
 	standard := reflect.ValueOf(kind.New()).Elem()
-	setDefaults(standard)
-	text, _ := encodeValue(reflect.ValueOf(f.Params).Elem(), standard)
+	yamlform.SetDefaults(standard)
+	text, _ := yamlform.Encode(reflect.ValueOf(f.Params).Elem(), standard)
 	fmt.Fprintf(b, "%s%s: %s\n", bullet, f.Kind, text)
-}
-
-// encodeValue writes a value in one line, and reports whether it differs from
-// the default.
-func encodeValue(v, standard reflect.Value) (text string, differs bool) {
-	differs = !reflect.DeepEqual(v.Interface(), standard.Interface())
-	if v.Kind() == reflect.Pointer {
-		if v.IsNil() {
-			return "", false
-		}
-		standard = reflect.New(v.Type().Elem()).Elem()
-		setDefaults(standard)
-		text, _ = encodeValue(v.Elem(), standard)
-		return text, true
-	}
-	if m, ok := v.Interface().(encoding.TextMarshaler); ok {
-		t, err := m.MarshalText()
-		return word(string(t)), differs && err == nil
-	}
-	switch {
-	case v.Type() == durationType:
-		return time.Duration(v.Int()).String(), differs
-	case v.Kind() == reflect.String:
-		return word(v.String()), differs
-	case v.Kind() == reflect.Bool:
-		return strconv.FormatBool(v.Bool()), differs
-	case v.CanInt():
-		return strconv.FormatInt(v.Int(), 10), differs
-	case v.CanFloat():
-		return strconv.FormatFloat(v.Float(), 'g', -1, 64), differs
-	case v.Kind() == reflect.Slice:
-		var list []string
-		for i := range v.Len() {
-			element, _ := encodeValue(v.Index(i), reflect.Zero(v.Type().Elem()))
-			list = append(list, element)
-		}
-		return "[" + strings.Join(list, ", ") + "]", v.Len() > 0
-	case v.Kind() == reflect.Map:
-		return encodeDictionary(v)
-	}
-	return encodeMapping(v, standard)
-}
-
-func encodeDictionary(v reflect.Value) (text string, differs bool) {
-	var list []string
-	for _, key := range v.MapKeys() {
-		element, _ := encodeValue(v.MapIndex(key), reflect.Zero(v.Type().Elem()))
-		list = append(list, word(key.String())+": "+element)
-	}
-	slices.Sort(list)
-	return "{" + strings.Join(list, ", ") + "}", len(list) > 0
-}
-
-func encodeMapping(v, standard reflect.Value) (text string, differs bool) {
-	fields, defaults := fieldsOf(v), fieldsOf(standard)
-	var list []string
-	for _, key := range keysOf(fields) {
-		if text, differs := encodeValue(fields[key].value, defaults[key].value); differs {
-			list = append(list, key+": "+cmp.Or(fields[key].tag.Get("mistake"), text))
-		}
-	}
-	return "{" + strings.Join(list, ", ") + "}", len(list) > 0
-}
-
-var plainWord = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9.-]*$`)
-
-// word writes a text, in quotes where YAML might take it for something else.
-func word(s string) string {
-	switch strings.ToLower(s) {
-	case "true", "false", "yes", "no", "on", "off", "null", "y", "n":
-		return strconv.Quote(s)
-	}
-	if plainWord.MatchString(s) {
-		return s
-	}
-	return strconv.Quote(s)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/redis/sentinel"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -19,14 +20,15 @@ type Faults struct {
 	Mix  *nemesis.Mix `yaml:"mix" doc:"random faults drawn from the seed"`
 }
 
-func (f *Faults) decodeYAML(d *decoder, n *yaml.Node, path string) {
+// DecodeYAML reads a list, or a mapping with a list and a mix.
+func (f *Faults) DecodeYAML(d *yamlform.Decoder, n *yaml.Node, path string) {
 	if n.Kind == yaml.SequenceNode {
-		if d.at[path] = (position{n.Line, n.Column}); len(n.Content) > 0 {
-			d.value(n, reflect.ValueOf(&f.List).Elem(), "", path)
+		if d.Mark(path, n); len(n.Content) > 0 {
+			d.Value(n, reflect.ValueOf(&f.List).Elem(), "", path)
 		}
 		return
 	}
-	d.structure(n, reflect.ValueOf(f).Elem(), path)
+	d.Structure(n, reflect.ValueOf(f).Elem(), path)
 }
 
 // Fault is one entry of a scenario's faults: a trigger and, under the name of
@@ -50,29 +52,30 @@ var goesWith = map[string][]string{
 func happening(p *nemesis.Passing) string {
 	what := ""
 	for _, given := range []struct{ key, value string }{{"point", p.Point}, {"sends", p.Sends}, {"answers", p.Answers}, {"tells", p.Tells}} {
-		switch {
-		case given.value == "":
-		case what != "":
-			return ""
-		default:
-			what = given.key
+		if given.value == "" {
+			continue
 		}
+		if what != "" {
+			return ""
+		}
+		what = given.key
 	}
 	return what
 }
 
-func (f *Fault) decodeYAML(d *decoder, n *yaml.Node, path string) {
+// DecodeYAML reads a trigger, and the fault under the name of its kind.
+func (f *Fault) DecodeYAML(d *yamlform.Decoder, n *yaml.Node, path string) {
 	f.path = path
 	if n.Kind != yaml.MappingNode {
-		d.problem(n, path, "want a mapping with a trigger and a fault, got %s", describe(n))
+		d.Problem(n, path, "want a mapping with a trigger and a fault, got %s", yamlform.Describe(n))
 		return
 	}
-	triggers := fieldsOf(reflect.ValueOf(&f.Trigger).Elem())
-	known := append(keysOf(triggers), faultNames()...)
+	triggers := yamlform.FieldsOf(reflect.ValueOf(&f.Trigger).Elem())
+	known := append(yamlform.KeysOf(triggers), faultNames()...)
 	faults := 0
-	seen := d.mapping(n, path, known, func(key string, value *yaml.Node, path string) bool {
+	seen := d.Mapping(n, path, known, func(key string, value *yaml.Node, path string) bool {
 		if t, ok := triggers[key]; ok {
-			d.value(value, t.value, t.tag, path)
+			d.Value(value, t.Value, t.Tag, path)
 			return true
 		}
 		kind, ok := nemesis.Lookup(key)
@@ -80,17 +83,17 @@ func (f *Fault) decodeYAML(d *decoder, n *yaml.Node, path string) {
 			return false
 		}
 		if faults++; faults > 1 {
-			d.problem(value, path, "one entry holds one fault; %q is here already", f.Kind).Hint = "write it as an entry of its own"
+			d.Problem(value, path, "one entry holds one fault; %q is here already", f.Kind).Hint = "write it as an entry of its own"
 			return true
 		}
 		f.Kind, f.Params = key, kind.New()
 		params := reflect.ValueOf(f.Params).Elem()
-		setDefaults(params)
-		d.value(value, params, "", path)
+		yamlform.SetDefaults(params)
+		d.Value(value, params, "", path)
 		return true
 	})
 	if !slices.ContainsFunc(faultNames(), func(name string) bool { return seen[name] }) {
-		d.complain(d.at[path], path, "no fault is named here").Allowed = faultNames()
+		d.Complain(path, "no fault is named here").Allowed = faultNames()
 	}
 	given := 0
 	for _, trigger := range []string{"on", "at", "every", "after"} {
@@ -99,7 +102,7 @@ func (f *Fault) decodeYAML(d *decoder, n *yaml.Node, path string) {
 		}
 	}
 	if given != 1 {
-		d.complain(d.at[path], path, "say in exactly one way when the fault strikes: on, at, every or after").Hint =
+		d.Complain(path, "say in exactly one way when the fault strikes: on, at, every or after").Hint =
 			"on: {client: c1, point: before-write}"
 	}
 }
@@ -108,10 +111,9 @@ func (f *Fault) decodeYAML(d *decoder, n *yaml.Node, path string) {
 func (s *Setup) Cast() nemesis.Cast {
 	c := nemesis.Cast{Clients: ClientNames(s.Workload.Clients), Nodes: NodeNames(s.Nodes.Count)}
 	c.Endpoints = c.Nodes
-	switch {
-	case s.Nodes.Watched():
+	if s.Nodes.Watched() {
 		c.Replicas, c.Sentinels = c.Nodes, SentinelNames(s.Nodes.Sentinels)
-	case s.Nodes.Replicated():
+	} else if s.Nodes.Replicated() {
 		c.Endpoints, c.Replicas = []string{primaryName}, c.Nodes[min(len(c.Nodes), 1):] // the count may be wrong
 	}
 	return c
@@ -121,10 +123,10 @@ func (s *Setup) Cast() nemesis.Cast {
 // and can fire: those from the given one on, counted from 0.
 func (d *decoder) checkFaults(s *Setup, from int) {
 	r := s.FaultRules()
-	if !d.sound(pointsFrom...) {
+	if !d.Sound(pointsFrom...) {
 		r.points = anyPoints()
 	}
-	d.holdFaults(r, from)
+	d.applyFaultRules(r, from)
 }
 
 // FaultRules are the rules for the faults of a setup, made ready to be asked often, as whoever draws faults does. They know
@@ -138,7 +140,7 @@ type FaultRules struct {
 // FaultRules makes the rules for the setup's faults ready.
 func (s *Setup) FaultRules() *FaultRules { return &FaultRules{s, s.Cast(), s.Points()} }
 
-func (d *decoder) holdFaults(r *FaultRules, from int) {
+func (d *decoder) applyFaultRules(r *FaultRules, from int) {
 	s := r.setup
 	for i := from; i < len(s.Faults.List); i++ {
 		f := &s.Faults.List[i]
@@ -149,9 +151,9 @@ func (d *decoder) holdFaults(r *FaultRules, from int) {
 		f.checkParams(d, r.cast)
 		f.checkStore(d, s)
 		target := f.Params.Target()
-		isDead := func(e Fault) bool { return e.killsForGood(target) && d.sound(e.path) }
+		isDead := func(e Fault) bool { return e.killsForGood(target) && d.Sound(e.path) }
 		if slices.ContainsFunc(s.Faults.List[:i], isDead) {
-			d.problemAt(join(f.path, f.Kind), "%s is dead by then: an earlier fault kills it for good", target).Hint =
+			d.ProblemAt(yamlform.Join(f.path, f.Kind), "%s is dead by then: an earlier fault kills it for good", target).Hint =
 				"give the kill a for: after which it is started again"
 		}
 	}
@@ -166,12 +168,12 @@ func (r *FaultRules) Check(from int) error {
 	s, d := r.setup, &decoder{}
 	for i := from; i < len(s.Faults.List); i++ {
 		f := &s.Faults.List[i]
-		d.limits(reflect.ValueOf(&f.Trigger).Elem(), "")
-		d.limits(reflect.ValueOf(f.Params).Elem(), f.Kind)
+		d.Limits(reflect.ValueOf(&f.Trigger).Elem(), "")
+		d.Limits(reflect.ValueOf(f.Params).Elem(), f.Kind)
 	}
-	d.holdFaults(r, from)
-	if len(d.problems) > 0 {
-		return d.problems
+	d.applyFaultRules(r, from)
+	if problems := d.Problems(); len(problems) > 0 {
+		return problems
 	}
 	return nil
 }
@@ -193,16 +195,16 @@ func castFrom(key string) []string {
 func (f *Fault) checkParams(d *decoder, cast nemesis.Cast) {
 	for _, c := range f.Params.Check(cast) {
 		cast := castFrom(c.Key)
-		if !d.sound(cast...) || cast == nil && !d.sound(join(f.path, f.Kind)) {
+		if !d.Sound(cast...) || cast == nil && !d.Sound(yamlform.Join(f.path, f.Kind)) {
 			continue
 		}
-		key := join(f.path, f.Kind)
+		key := yamlform.Join(f.path, f.Kind)
 		if c.Key != "" {
-			key = join(key, c.Key)
+			key = yamlform.Join(key, c.Key)
 		}
-		p := d.problemAt(key, "%s", c.Message)
+		p := d.ProblemAt(key, "%s", c.Message)
 		if len(c.Allowed) > 0 {
-			p.suggest(c.Given, c.Allowed)
+			p.Suggest(c.Given, c.Allowed)
 		}
 	}
 }
@@ -210,8 +212,8 @@ func (f *Fault) checkParams(d *decoder, cast nemesis.Cast) {
 // checkTrigger makes sure that the fault, which is number i from 0, can fire.
 func (f *Fault) checkTrigger(d *decoder, r *FaultRules, i int) {
 	s := r.setup
-	if m, ok := f.Params.(nemesis.MessageFault); ok && m.StrikesMessage() && !f.On.IsMessage() && d.sound(f.path+".on") {
-		d.problemAt(join(f.path, f.Kind)+".this", "it strikes the message that fires it, and no message does").Hint =
+	if m, ok := f.Params.(nemesis.MessageFault); ok && m.StrikesMessage() && !f.On.IsMessage() && d.Sound(f.path+".on") {
+		d.ProblemAt(yamlform.Join(f.path, f.Kind)+".this", "it strikes the message that fires it, and no message does").Hint =
 			"on: {client: c1, sends: SET, to: A} or on: {node: A, answers: SET, to: c1}"
 	}
 	switch {
@@ -220,10 +222,10 @@ func (f *Fault) checkTrigger(d *decoder, r *FaultRules, i int) {
 		r.checkAnd(d, f.path+".on.and", f.On)
 		r.checkPassing(d, f.path+".on.unless", f.On.Unless)
 		r.checkPassing(d, f.path+".on.since", f.On.Since)
-	case f.At != nil && *f.At >= s.TimeLimit && d.sound("time_limit"):
-		d.problemAt(f.path+".at", "never happens: the run ends after %v", s.TimeLimit)
+	case f.At != nil && *f.At >= s.TimeLimit && d.Sound("time_limit"):
+		d.ProblemAt(f.path+".at", "never happens: the run ends after %v", s.TimeLimit)
 	case f.After != nil && (f.After.Fault > len(s.Faults.List) || f.After.Fault == i+1):
-		d.problemAt(f.path+".after.fault", "there is no other fault %d: the list has %d", f.After.Fault, len(s.Faults.List))
+		d.ProblemAt(f.path+".after.fault", "there is no other fault %d: the list has %d", f.After.Fault, len(s.Faults.List))
 	}
 	r.checkPassing(d, f.path+".until", f.Until)
 }
@@ -240,7 +242,7 @@ func (r *FaultRules) checkPassing(d *decoder, path string, p *nemesis.Passing) {
 	}
 	what, cast := happening(p), r.cast
 	if what == "" {
-		d.problemAt(path, "say in exactly one way what happens: point, sends, answers or tells").Hint =
+		d.ProblemAt(path, "say in exactly one way what happens: point, sends, answers or tells").Hint =
 			"{client: c1, point: before-write}, " +
 				"{client: c1, sends: SET, to: A}, {node: A, answers: SET, to: c1} or {sentinel: s1, tells: +switch-master}"
 		return
@@ -257,13 +259,14 @@ func (r *FaultRules) checkPassing(d *decoder, path string, p *nemesis.Passing) {
 		{key: "key", value: p.Key}, {key: "contains", value: p.Contains},
 		{"sentinel", p.Sentinel, "sentinel", cast.Sentinels}, {"about", p.About, "node or sentinel", slices.Concat(cast.Nodes, cast.Sentinels)},
 	} {
-		switch {
-		case given.value == "":
-		case !slices.Contains(goesWith[what], given.key):
-			d.problemAt(join(path, given.key), "%s does not go with %s", given.key, what).Hint =
+		if given.value == "" {
+			continue
+		}
+		if !slices.Contains(goesWith[what], given.key) {
+			d.ProblemAt(yamlform.Join(path, given.key), "%s does not go with %s", given.key, what).Hint =
 				"a client is at a point or sends to a node; a node answers to a client; a sentinel tells about a node or a sentinel"
-		case given.among != nil && !slices.Contains(given.among, given.value) && d.sound(castFrom(given.noun)...):
-			d.problemAt(join(path, given.key), "no %s %q", given.noun, clip(given.value)).suggest(given.value, given.among)
+		} else if given.among != nil && !slices.Contains(given.among, given.value) && d.Sound(castFrom(given.noun)...) {
+			d.ProblemAt(yamlform.Join(path, given.key), "no %s %q", given.noun, yamlform.Clip(given.value)).Suggest(given.value, given.among)
 		}
 	}
 	if what == "point" {
@@ -273,24 +276,24 @@ func (r *FaultRules) checkPassing(d *decoder, path string, p *nemesis.Passing) {
 		r.checkMessage(d, path, what, p)
 	}
 	if what == "tells" && !slices.Contains(sentinel.Words, p.Tells) {
-		d.problemAt(join(path, "tells"), "no sentinel tells of %q", clip(p.Tells)).suggest(p.Tells, sentinel.Words)
+		d.ProblemAt(yamlform.Join(path, "tells"), "no sentinel tells of %q", yamlform.Clip(p.Tells)).Suggest(p.Tells, sentinel.Words)
 	}
-	if what == "tells" && len(cast.Sentinels) == 0 && d.sound("nodes.topology") {
-		d.problemAt(join(path, "tells"), "there are no sentinels").Hint = "nodes: {topology: sentinel, ...}"
+	if what == "tells" && len(cast.Sentinels) == 0 && d.Sound("nodes.topology") {
+		d.ProblemAt(yamlform.Join(path, "tells"), "there are no sentinels").Hint = "nodes: {topology: sentinel, ...}"
 	}
 }
 
 func (r *FaultRules) checkPoint(d *decoder, path string, p *nemesis.Passing) {
 	s, points := r.setup, r.points
 	if s.Lock.Program == nil && !slices.Contains(points, p.Point) {
-		problem := d.problemAt(path+".point", "no client ever passes a point %q", clip(p.Point))
-		if problem.suggest(p.Point, points); !d.sound(pointsFrom...) {
+		problem := d.ProblemAt(path+".point", "no client ever passes a point %q", yamlform.Clip(p.Point))
+		if problem.Suggest(p.Point, points); !d.Sound(pointsFrom...) {
 			problem.Allowed = nil // of other setups, too
 		}
 	}
 	limit := s.Workload.Sections * s.Workload.Passes(p.Point)
-	if p.Client != "" && p.Nth > limit && limit > 0 && d.sound("workload") {
-		d.problemAt(path+".nth", "never happens: each client is there at most %s", times(limit))
+	if p.Client != "" && p.Nth > limit && limit > 0 && d.Sound("workload") {
+		d.ProblemAt(path+".nth", "never happens: each client is there at most %s", times(limit))
 	}
 }
 
@@ -311,7 +314,7 @@ func (f *Faults) checkMix(d *decoder) {
 	}
 	for name := range f.Mix.Kinds {
 		if !slices.Contains(nemesis.MixKinds(), name) {
-			d.problemAt("faults.mix.kinds."+name, "no fault %q can be drawn", clip(name)).suggest(name, nemesis.MixKinds())
+			d.ProblemAt("faults.mix.kinds."+name, "no fault %q can be drawn", yamlform.Clip(name)).Suggest(name, nemesis.MixKinds())
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/scenarios"
 )
@@ -32,12 +33,12 @@ func IsFile(path string) bool { return slices.Contains(extensions, filepath.Ext(
 // What is wrong with any of them comes back together; the problems in them as Problems.
 func LoadAll(args ...string) ([]*Scenario, error) {
 	sources, err := find(args)
-	var problems Problems
+	var problems yamlform.Problems
 	errs := []error{err}
 	var list []*Scenario
 	for _, src := range sources {
 		s, err := src.load()
-		var ps Problems
+		var ps yamlform.Problems
 		switch {
 		case errors.As(err, &ps):
 			problems = append(problems, ps...)
@@ -48,7 +49,7 @@ func LoadAll(args ...string) ([]*Scenario, error) {
 		}
 	}
 	if len(problems) > 0 {
-		errs = append(errs, fmt.Errorf("%s in %s:\n%w", words.Count(len(problems), "problem"), problems.where(), problems))
+		errs = append(errs, fmt.Errorf("%s in %s:\n%w", words.Count(len(problems), "problem"), whereAre(problems), problems))
 	}
 	return list, errors.Join(errs...)
 }
@@ -172,10 +173,10 @@ func notFound(arg string) error {
 		return words.WithHint(noFile, fmt.Sprintf("sim run %s runs the scenario of this name that sim ships", own))
 	}
 	beside, _ := findIn(folder)
-	if guess := nearest(name, namesOf(beside, func(s source) string { return filepath.Base(s.name) })); guess != "" {
+	if guess := yamlform.Nearest(name, namesOf(beside, func(s source) string { return filepath.Base(s.name) })); guess != "" {
 		return words.WithHint(noFile, fmt.Sprintf("did you mean %s?", filepath.Join(folder, guess)))
 	}
-	if guess := nearest(name, append(Shipped(), All)); guess != "" {
+	if guess := yamlform.Nearest(name, append(Shipped(), All)); guess != "" {
 		return words.WithHint(nothing, fmt.Sprintf("did you mean %s?", guess))
 	}
 	return words.WithHint(nothing, "sim list lists the scenarios")
@@ -194,4 +195,13 @@ func dedupe(list []source) []source {
 		seen[key] = true
 		return twice
 	})
+}
+
+// whereAre says in how many scenarios problems are.
+func whereAre(ps yamlform.Problems) string {
+	files := namesOf(ps, func(p *yamlform.Problem) string { return p.File })
+	if n := len(slices.Compact(files)); n > 1 {
+		return fmt.Sprintf("%d scenarios", n)
+	}
+	return "the scenario"
 }

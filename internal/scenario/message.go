@@ -6,6 +6,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 )
 
 // pushed are the first words of messages that a node pushes to those who have subscribed. No client sends such a command.
@@ -25,41 +26,45 @@ func (r *FaultRules) checkMessage(d *decoder, path, what string, p *nemesis.Pass
 	publishes := "for the moment at which it is published: {client: c1, sends: PUBLISH, to: A}"
 	switch {
 	case slices.Contains(pushed, name):
-		d.problemAt(join(path, what), "never happens: %s is no command; %s", name, notYet).Hint = publishes
+		d.ProblemAt(yamlform.Join(path, what), "never happens: %s is no command; %s", name, notYet).Hint = publishes
 	case p.Answers != "" && p.To != "" && (name == "PUBLISH" || name == "SPUBLISH"):
 		// The client may publish, too. But who names it means what is pushed to it, and would wait for ever.
-		d.problemAt(join(path, "to"), "the answer to %s goes to the client that publishes; %s", name, notYet).Hint =
+		d.ProblemAt(yamlform.Join(path, "to"), "the answer to %s goes to the client that publishes; %s", name, notYet).Hint =
 			publishes + "; without to, it is the answer to whoever publishes"
 	case p.Answers != "" && slices.Contains(unanswered, name):
-		d.problemAt(join(path, what), "never happens: no answer can be told from what else a node sends after %s", name).Hint =
+		d.ProblemAt(yamlform.Join(path, what), "never happens: no answer can be told from what else a node sends after %s", name).Hint =
 			"{client: c1, sends: " + name + ", to: A}"
 	case slices.Contains(wordless, name):
 		for _, given := range []struct{ key, value string }{{"key", p.Key}, {"contains", p.Contains}} {
 			if given.value != "" {
-				d.problemAt(join(path, given.key), "never happens: %s has no word behind its name", name).Hint =
+				d.ProblemAt(yamlform.Join(path, given.key), "never happens: %s has no word behind its name", name).Hint =
 					"a command between MULTI and EXEC has: {client: c1, sends: SET, key: lock}"
 			}
 		}
 	}
-	if n := &r.setup.Nodes; name == "WAITAOF" && len(n.Addresses) == 0 && !n.Persistence.AppendOnly() && d.sound("nodes.persistence") {
-		d.problemAt(join(path, what), "%s is for nodes that keep an append-only file, and nodes.persistence is %s", name, n.Persistence).Hint =
+	if n := &r.setup.Nodes; name == "WAITAOF" && len(n.Addresses) == 0 && !n.Persistence.AppendOnly() && d.Sound("nodes.persistence") {
+		d.ProblemAt(yamlform.Join(path, what),
+			"%s is for nodes that keep an append-only file, and nodes.persistence is %s", name, n.Persistence).Hint =
 			"nodes: {persistence: aof-always}"
 	}
-	if why := r.setup.asksNoNode(); why != "" && d.sound("workload", "lock.algorithm", "fencing.tokens") {
-		d.problemAt(join(path, what), "never happens: no client sends anything to a node, %s", why)
+	if why := r.setup.asksNoNode(); why != "" && d.Sound("workload", "lock.algorithm", "fencing.tokens") {
+		d.ProblemAt(yamlform.Join(path, what), "never happens: no client sends anything to a node, %s", why)
 	}
 }
 
 // asksNoNode says why no client of the setup sends a node anything but messages to the resource; empty: one may.
 func (s *Setup) asksNoNode() string {
 	a, _ := lock.Lookup(s.Lock.Algorithm)
-	switch {
-	case s.Workload.Workload().Pair:
+	if s.Workload.Workload().Pair {
 		return "because the workload " + string(s.Workload.Kind) + " takes no lock"
-	case s.Lock.Program != nil:
-	case a.Keyless:
+	}
+	if s.Lock.Program != nil {
+		return ""
+	}
+	if a.Keyless {
 		return "because the lock " + a.Name + " has no key"
-	case a.Consensus && s.Fencing.Tokens != lock.SingleCounter:
+	}
+	if a.Consensus && s.Fencing.Tokens != lock.SingleCounter {
 		return "because the lock " + a.Name + " is kept in another store"
 	}
 	return ""
@@ -76,6 +81,6 @@ func (r *FaultRules) checkAnd(d *decoder, path string, o *nemesis.On) {
 		return
 	}
 	if on.Nth = and.Nth; on == and {
-		d.problemAt(join(path, "nth"), "never happens before: it is the same as on, at a later time")
+		d.ProblemAt(yamlform.Join(path, "nth"), "never happens before: it is the same as on, at a later time")
 	}
 }

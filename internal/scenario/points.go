@@ -7,6 +7,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
@@ -36,7 +37,7 @@ func anyPoints() []string {
 		p := workload.Plan{Kind: name, How: resource.Separately, Check: true}
 		points = append(points, p.Points()...)
 	}
-	most := int(number(fieldsOf(reflect.ValueOf(&Nodes{}).Elem())["count"].tag.Get("max")))
+	most := int(yamlform.Number(yamlform.FieldsOf(reflect.ValueOf(&Nodes{}).Elem())["count"].Tag.Get("max")))
 	points = append(points, lock.PointsOn(inside, most)...)
 	slices.Sort(points)
 	return slices.Compact(points)

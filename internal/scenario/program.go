@@ -111,10 +111,9 @@ func (s *Setup) NotApplicable(r *program.Ready) string {
 
 // LockKeys are patterns of the keys that the lock program writes.
 func (s *Setup) LockKeys(r *program.Ready) []string {
-	switch named := s.Lock.Program; {
-	case named != nil && len(named.Keys) > 0:
+	if named := s.Lock.Program; named != nil && len(named.Keys) > 0 {
 		return named.Keys
-	case len(r.Keys) > 0:
+	} else if len(r.Keys) > 0 {
 		return r.Keys
 	}
 	return []string{program.KeyPattern}
@@ -161,10 +160,9 @@ func (s *Setup) wantsRedis(r *program.Ready) string {
 
 func (s *Setup) wantsOtherTTL(r *program.Ready) string {
 	shortest, step := program.Duration(r.TTLMin), program.Duration(r.TTLStep)
-	switch ttl := s.Lock.TTL; {
-	case ttl < shortest:
+	if ttl := s.Lock.TTL; ttl < shortest {
 		return fmt.Sprintf("the ttl is %v, and its shortest is %v", ttl, shortest)
-	case step > 0 && ttl%step != 0:
+	} else if step > 0 && ttl%step != 0 {
 		return fmt.Sprintf("the ttl is %v, and its own are multiples of %v", ttl, step)
 	}
 	return ""
@@ -181,8 +179,10 @@ func (s *Setup) wantsTokens(r *program.Ready) string {
 // lock's key.
 func (s *Setup) wantsOwner(r *program.Ready) string {
 	keys := s.LockKeys(r)
+	if s.Fencing.Check != resource.LockOwner {
+		return ""
+	}
 	switch {
-	case s.Fencing.Check != resource.LockOwner:
 	case r.Class == program.Session:
 		return "the fence looks at the lock's key on the node, and it keeps none there"
 	case !r.Has(program.TellsOwner):
@@ -216,11 +216,13 @@ func (s *Setup) wantsClocks(r *program.Ready) string {
 	}
 	for i := range s.Faults.List {
 		f := &s.Faults.List[i]
-		switch {
-		case !slices.Contains(nemesis.PowersOf(f.Kind, f.Params), world.ClientClockPower):
-		case nemesis.MovesMonotonic(f.Params):
+		if !slices.Contains(nemesis.PowersOf(f.Kind, f.Params), world.ClientClockPower) {
+			continue
+		}
+		if nemesis.MovesMonotonic(f.Params) {
 			return fmt.Sprintf("fault %d moves the monotonic clock of a client, which cannot be done to a program", i+1)
-		case r.ClockStays != "":
+		}
+		if r.ClockStays != "" {
 			return fmt.Sprintf("fault %d moves the clock of a client, and the program's cannot be moved: %s", i+1, r.ClockStays)
 		}
 	}

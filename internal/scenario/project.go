@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 
+	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -29,7 +30,7 @@ type Project struct {
 // StandardProject holds sim's own defaults. Zero numbers: they depend on what is run.
 func StandardProject() Project {
 	var p Project
-	setDefaults(reflect.ValueOf(&p).Elem())
+	yamlform.SetDefaults(reflect.ValueOf(&p).Elem())
 	return p
 }
 
@@ -72,17 +73,17 @@ func LoadProject() (Project, error) {
 
 // ParseProject reads a project's file. What is wrong with it comes back as Problems.
 func ParseProject(file string, text []byte) (Project, error) {
-	d, p := &decoder{file: file, at: make(map[string]position)}, StandardProject()
-	root, err := d.document(text)
+	d, p := &yamlform.Decoder{File: file}, StandardProject()
+	root, err := d.Document(text)
 	if root == nil {
 		return p, err
 	}
-	d.structure(root, reflect.ValueOf(&p).Elem(), "")
+	d.Structure(root, reflect.ValueOf(&p).Elem(), "")
 	if !filepath.IsLocal(p.Out) {
-		d.problemAt("out", "want a folder inside this one, got %q", clip(p.Out)).Hint = "--out stores runs anywhere"
+		d.ProblemAt("out", "want a folder inside this one, got %q", yamlform.Clip(p.Out)).Hint = "--out stores runs anywhere"
 	}
-	if len(d.problems) > 0 {
-		return StandardProject(), d.problems.sorted()
+	if problems := d.Problems(); len(problems) > 0 {
+		return StandardProject(), problems.Sorted()
 	}
 	return p, nil
 }

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 )
 
 // TestProjectIsDocumented: docs/guide/your-own-lock.md has a row for each key of sim.yaml.
@@ -13,7 +15,7 @@ func TestProjectIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range keysOf(fieldsOf(reflect.ValueOf(&Project{}).Elem())) {
+	for _, key := range yamlform.KeysOf(yamlform.FieldsOf(reflect.ValueOf(&Project{}).Elem())) {
 		if !strings.Contains(string(text), "\n| `"+key+"` | ") {
 			t.Errorf("docs/guide/your-own-lock.md has no row for %q", key)
 		}

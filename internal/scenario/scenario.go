@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -50,7 +51,7 @@ type Setup struct {
 // StandardLock is the lock of a scenario that says nothing of it but its algorithm.
 func StandardLock(algorithm string) lock.Config {
 	c := lock.Config{Algorithm: algorithm}
-	setDefaults(reflect.ValueOf(&c).Elem())
+	yamlform.SetDefaults(reflect.ValueOf(&c).Elem())
 	return c
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
@@ -195,7 +196,7 @@ func TestRefusals(t *testing.T) {
 	for name, c := range refusals {
 		t.Run(name, func(t *testing.T) {
 			_, err := scenario.Parse("test.yaml", []byte(c.text))
-			var problems scenario.Problems
+			var problems yamlform.Problems
 			if !errors.As(err, &problems) {
 				t.Fatalf("error %v: want Problems", err)
 			}
@@ -224,7 +225,7 @@ func TestNothingFollowsFromAMistake(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var problems scenario.Problems
+			var problems yamlform.Problems
 			if _, err = scenario.Parse(s.File, text); !errors.As(err, &problems) || len(problems) != 1 {
 				t.Errorf("%s: %s is one mistake, and leads to these:\n%v", s.File, what, err)
 			}
@@ -479,7 +480,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, err := scenario.Parse("fuzz.yaml", text)
-		var problems scenario.Problems
+		var problems yamlform.Problems
 		switch {
 		case err == nil && len(s.Variants) == 0:
 			t.Fatal("accepted without a variant")

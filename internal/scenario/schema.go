@@ -9,21 +9,17 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/invopop/jsonschema"
-	"go.yaml.in/yaml/v4"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 )
 
 // schemaDraft is the dialect that editors understand best.
 const schemaDraft = "http://json-schema.org/draft-07/schema#"
-
-// durationPattern is what time.ParseDuration reads, without a sign.
-const durationPattern = `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`
 
 // WriteSchema writes the JSON Schema of scenario files. It is made from the
 // same types and tags that the decoder reads.
@@ -40,15 +36,16 @@ func WriteSchema(w io.Writer) error {
 // Schema is the JSON Schema (draft-07) of scenario files.
 func Schema() *jsonschema.Schema {
 	root := wholeSchema()
-	share(root)
+	yamlform.Share(root)
 	return root
 }
 
 // wholeSchema is the schema with everything in its place, however often it stands there.
 func wholeSchema() *jsonschema.Schema {
-	root := schemaOf(reflect.TypeFor[Head](), "", true)
-	setup := schemaOf(reflect.TypeFor[Setup](), "", true)
-	overlay := schemaOf(reflect.TypeFor[Setup](), "", false)
+	schemas := yamlform.Schemas{Own: ownSchema}
+	root := schemas.Of(reflect.TypeFor[Head](), "")
+	setup := schemas.Of(reflect.TypeFor[Setup](), "")
+	overlay := yamlform.Schemas{Overlay: true, Own: ownSchema}.Of(reflect.TypeFor[Setup](), "")
 	for p := setup.Properties.Oldest(); p != nil; p = p.Next() {
 		value := p.Value
 		if needed := requirements(value); needed != nil { // the rest is as in an overlay
@@ -123,105 +120,36 @@ func ofProperties(value func() *jsonschema.Schema, description string) *jsonsche
 	return &jsonschema.Schema{Description: description, AnyOf: []*jsonschema.Schema{flat(), perVariant}}
 }
 
-// schemaOf walks a type as the decoder does. With required false nothing has to
-// be there, as in an overlay.
-func schemaOf(t reflect.Type, tag reflect.StructTag, required bool) *jsonschema.Schema {
+// ownSchema is the schema of a type of which the tags do not say all; nil: they do.
+func ownSchema(g yamlform.Schemas, t reflect.Type, tag reflect.StructTag) *jsonschema.Schema {
 	s := &jsonschema.Schema{Description: tag.Get("doc")}
-	switch {
-	case t == reflect.TypeFor[Fault]():
+	switch t {
+	case reflect.TypeFor[Fault]():
 		return faultSchema()
-	case t == reflect.TypeFor[Faults]():
+	case reflect.TypeFor[Faults]():
 		s.AnyOf = []*jsonschema.Schema{{Type: "array", Items: faultSchema()}, {}}
-		structSchema(s.AnyOf[1], t, required)
-	case t == reflect.TypeFor[nemesis.Distribution]():
-		s.Type, s.Pattern, s.Default = "string", nemesis.DistributionPattern, defaultOf(tag)
-	case t.Kind() == reflect.Map:
-		dictionarySchema(s, schemaOf(t.Elem(), bounds(tag), required), tag)
-	case t == durationType:
-		s.Type, s.Pattern, s.Default = "string", durationPattern, defaultOf(tag)
-		if strings.HasPrefix(tag.Get("min"), "-") {
-			s.Pattern = strings.Replace(durationPattern, "^", "^-?", 1)
-		}
-	case t.Kind() == reflect.Pointer:
-		return schemaOf(t.Elem(), tag, required)
-	case t.Kind() == reflect.Slice:
-		s.Type, s.Items = "array", schemaOf(t.Elem(), bounds(tag), required)
-		s.MinItems, s.MaxItems = limit(tag, "least"), limit(tag, "most")
-	case t.Kind() == reflect.Struct:
-		structSchema(s, t, required)
-		if t == reflect.TypeFor[nemesis.Passing]() || t == reflect.TypeFor[nemesis.On]() {
-			for _, key := range slices.Sorted(maps.Keys(goesWith)) {
-				s.OneOf = append(s.OneOf, &jsonschema.Schema{Required: []string{key}})
-			}
+		g.Struct(s.AnyOf[1], t)
+	case reflect.TypeFor[nemesis.Distribution]():
+		s.Type, s.Pattern, s.Default = "string", nemesis.DistributionPattern, yamlform.DefaultOf(tag)
+	case reflect.TypeFor[nemesis.Passing](), reflect.TypeFor[nemesis.On]():
+		g.Struct(s, t)
+		for _, key := range slices.Sorted(maps.Keys(goesWith)) {
+			s.OneOf = append(s.OneOf, &jsonschema.Schema{Required: []string{key}})
 		}
 	default:
-		scalarSchema(s, t, tag)
+		return nil
 	}
 	return s
 }
 
-// limit is a bound that a tag sets; nil: none.
-func limit(tag reflect.StructTag, key string) *uint64 {
-	if tag.Get(key) == "" {
-		return nil
-	}
-	n := uint64(number(tag.Get(key)))
-	return &n
-}
-
-func dictionarySchema(s, entry *jsonschema.Schema, tag reflect.StructTag) {
-	s.Type, s.AdditionalProperties, s.MaxProperties = "object", entry, limit(tag, "most")
-	if names := tag.Get("names"); names != "" {
-		s.PatternProperties, s.AdditionalProperties = map[string]*jsonschema.Schema{names: entry}, jsonschema.FalseSchema
-	}
-}
-
-func structSchema(s *jsonschema.Schema, t reflect.Type, required bool) {
-	s.Type, s.Properties, s.AdditionalProperties = "object", jsonschema.NewProperties(), jsonschema.FalseSchema
-	fields := fieldsOf(reflect.New(t).Elem())
-	for _, key := range keysOf(fields) {
-		f := fields[key]
-		s.Properties.Set(key, schemaOf(f.value.Type(), f.tag, required))
-		rival := rivalOf(fields, key)
-		switch {
-		case f.tag.Get("required") != "true":
-		case rival != "":
-			s.Not = &jsonschema.Schema{Required: []string{key, rival}}
-			if required {
-				s.AnyOf = []*jsonschema.Schema{{Required: []string{key}}, {Required: []string{rival}}}
-			}
-		case required:
-			s.Required = append(s.Required, key)
-		}
-	}
-}
-
-func scalarSchema(s *jsonschema.Schema, t reflect.Type, tag reflect.StructTag) {
-	s.Default = defaultOf(tag)
-	low, high := json.Number(tag.Get("min")), json.Number(tag.Get("max"))
-	switch {
-	case t.Kind() == reflect.String || allowedWords(tag) != nil:
-		s.Type, s.Pattern = "string", tag.Get("pattern")
-		s.MinLength, s.MaxLength = limit(tag, "min"), limit(tag, "max")
-		for _, v := range allowedWords(tag) {
-			s.Enum = append(s.Enum, v)
-		}
-	case t.Kind() == reflect.Bool:
-		s.Type = "boolean"
-	case t.Kind() == reflect.Float64:
-		s.Type, s.Minimum, s.Maximum = "number", low, high
-	default:
-		s.Type, s.Minimum, s.Maximum = "integer", low, high
-	}
-}
-
-// faultSchema allows one trigger and one fault.
+// faultSchema allows one trigger and one fault. Both have what they need, also in an overlay: it replaces the list.
 func faultSchema() *jsonschema.Schema {
-	s := schemaOf(reflect.TypeFor[nemesis.Trigger](), "", true)
+	schemas := yamlform.Schemas{Own: ownSchema}
+	s := schemas.Of(reflect.TypeFor[nemesis.Trigger](), "")
 	s.Description = "a trigger, and one fault under its name"
 	var names []*jsonschema.Schema
 	for _, k := range nemesis.Kinds() {
-		params := schemaOf(reflect.TypeOf(k.New()).Elem(), "", true)
+		params := schemas.Of(reflect.TypeOf(k.New()).Elem(), "")
 		params.Description = k.Title
 		s.Properties.Set(k.Name, params)
 		names = append(names, &jsonschema.Schema{Required: []string{k.Name}})
@@ -232,17 +160,4 @@ func faultSchema() *jsonschema.Schema {
 	}
 	s.AllOf = []*jsonschema.Schema{{OneOf: names}, {OneOf: triggers}}
 	return s
-}
-
-// defaultOf reads a default as YAML would.
-func defaultOf(tag reflect.StructTag) any {
-	text, ok := tag.Lookup("default")
-	if !ok {
-		return nil
-	}
-	var v any
-	if yaml.Unmarshal([]byte(text), &v) != nil {
-		return text
-	}
-	return v
 }

@@ -108,11 +108,9 @@ func (s *StandIn) builtIn(setup *Setup) (lock.Config, lock.Tokens) {
 	c.Mistakes, c.Key, c.TTL, c.NodeTimeout, c.Retry = s.BuiltIn.Mistakes, told.Key, told.TTL, told.NodeTimeout, told.Retry
 	a, _ := lock.Lookup(c.Algorithm)
 	tokens := setup.Fencing.Tokens
-	switch {
-	case tokens == lock.NoTokens:
-	case a.Consensus:
+	if tokens != lock.NoTokens && a.Consensus {
 		tokens = lock.Consensus
-	case tokens == lock.NodeCounterMax || !slices.Contains(a.Tokens, tokens):
+	} else if tokens != lock.NoTokens && (tokens == lock.NodeCounterMax || !slices.Contains(a.Tokens, tokens)) {
 		tokens = a.GrowingTokens()
 	}
 	if c.Mistakes.TokenFirst && tokens == lock.QuorumCounter { // it comes with the grant

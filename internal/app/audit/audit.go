@@ -409,8 +409,10 @@ func attribute(all []*asked) (added []*asked) {
 			continue
 		}
 		other := k.explanation(all)
+		if other == nil {
+			continue
+		}
 		switch {
-		case other == nil:
 		case k.home != "" && k.cell.State == card.Unknown:
 			k.cell.Why = strings.TrimSuffix(without(k.aside), ".") + ": see " + other.id + "."
 		case k.cell.State == card.Unknown:

@@ -108,11 +108,12 @@ func (a *audit) shortenPart(ctx context.Context, k *asked) {
 			aside.question = &q
 		}
 	}
-	switch {
-	case ctx.Err() != nil:
-	case k.cell.State == card.Broken:
+	if ctx.Err() != nil {
+		return
+	}
+	if k.cell.State == card.Broken {
 		a.shorten(ctx, k)
-	case k.aside != nil && k.aside.State == card.Broken:
+	} else if k.aside != nil && k.aside.State == card.Broken {
 		a.shorten(ctx, &aside)
 	}
 }

@@ -88,24 +88,15 @@ func (t *tally) deciding(v *report.Variant) *report.PropertyResult {
 
 func (of *variantTally) add(t *tally, one *trial.Trial, v *report.Variant, deciding *report.PropertyResult) {
 	of.runs++
-	violated, own, doubt := false, false, ""
+	violated := false
 	for i := range v.Properties {
 		if p := &v.Properties[i]; demandedAndViolated(p) && !follows(v, p.Name) {
 			violated = true
 			of.violation(t.lock, one, v, p, speaks(t.guarantee, p, deciding))
 		}
 	}
-	if deciding != nil && deciding.Expected != checker.Holds && deciding.Verdict == checker.Violated {
-		switch blame := checker.Blamed(v.History, deciding.Name, deciding.Counterexample); {
-		case slices.Contains(t.guarantee.GivesUp(), blame):
-			of.byDesign++
-		case blame == checker.BlamesNothing:
-			doubt = fmt.Sprintf("%s is violated, and the nodes do not tell why, so it may be by design or not: %s", deciding.Name, deciding.Why)
-		default:
-			violated, own = true, true
-			of.violation(t.lock, one, v, deciding, true).own = true
-		}
-	}
+	own, doubt := of.addUndemanded(t, one, v, deciding)
+	violated = violated || own
 	if why := of.doubts(v, deciding); why != "" {
 		doubt = why
 	} else if !own && doubt == "" && (deciding.Expected != checker.Holds || deciding.Verdict == checker.Holds) {
@@ -125,6 +116,26 @@ func (of *variantTally) add(t *tally, one *trial.Trial, v *report.Variant, decid
 	if of.report == "" || doubt == "" && !violated {
 		of.report, of.replay = one.Report, one.Result.Replay
 	}
+}
+
+// addUndemanded counts a violation of a property that is not demanded of the lock's class: it is by design, the lock's own fault, or
+// in doubt.
+func (of *variantTally) addUndemanded(
+	t *tally, one *trial.Trial, v *report.Variant, deciding *report.PropertyResult,
+) (own bool, doubt string) {
+	if deciding == nil || deciding.Expected == checker.Holds || deciding.Verdict != checker.Violated {
+		return false, ""
+	}
+	blame := checker.Blamed(v.History, deciding.Name, deciding.Counterexample)
+	if slices.Contains(t.guarantee.GivesUp(), blame) {
+		of.byDesign++
+		return false, ""
+	}
+	if blame == checker.BlamesNothing {
+		return false, fmt.Sprintf("%s is violated, and the nodes do not tell why, so it may be by design or not: %s", deciding.Name, deciding.Why)
+	}
+	of.violation(t.lock, one, v, deciding, true).own = true
+	return true, ""
 }
 
 // speaks reports that a violation speaks for the guarantee. Who is granted the lock and has no key of it keeps nobody out: it makes no

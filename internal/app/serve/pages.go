@@ -22,6 +22,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/compare"
 	"github.com/redlock-sim/redlock-sim/internal/report/page"
 )
 
@@ -289,8 +290,8 @@ func (h *Handler) compare(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	return h.with(r.Context(), ids, false, func(found []*report.Result) error {
-		c := report.Compare(found[:1], found[1:])
-		return h.report(w, func(buf *bytes.Buffer) error { return report.WriteComparisonHTML(buf, c) })
+		c := compare.Results(found[:1], found[1:])
+		return h.report(w, func(buf *bytes.Buffer) error { return compare.WriteHTML(buf, c) })
 	})
 }
 

@@ -36,10 +36,10 @@ type Programs struct {
 // own that one lock is in the place of all their locks; of a program it is noted there what it says.
 func Greet(ctx context.Context, list []*scenario.Scenario, own *scenario.StandIn) (*Programs, error) {
 	p := &Programs{own: own, ready: make(map[string]*program.Ready)}
-	switch {
-	case own != nil && own.Program == nil:
+	if own != nil && own.Program == nil {
 		return p, nil
-	case own != nil:
+	}
+	if own != nil {
 		if err := p.greet(ctx, own.Program); err != nil {
 			return nil, err
 		}
@@ -206,10 +206,10 @@ func leavesPrefix(s *scenario.Setup, r *program.Ready, nodes server.Provider) st
 
 // flags are those of a command line that runs the same programs.
 func (p *Programs) flags() string {
-	switch {
-	case p.own != nil:
+	if p.own != nil {
 		return " " + shellquote.Join("--lock", p.own.Command())
-	case len(p.ready) > 0:
+	}
+	if len(p.ready) > 0 {
 		return " --allow-programs"
 	}
 	return ""
@@ -256,10 +256,9 @@ func (t *trial) lock(s *subject) *report.Lock {
 // Describe is what a lock says of itself, as a report shows it.
 func Describe(r *program.Ready, inPlace bool) report.Lock {
 	l := report.Lock{Name: r.Name, Version: r.Version, Homepage: r.Homepage, Class: string(r.Class), Promise: givenPromise, InPlace: inPlace}
-	switch {
-	case r.Has(program.TellsValidity):
+	if r.Has(program.TellsValidity) {
 		l.Promise = toldPromise
-	case r.Elsewhere():
+	} else if r.Elsewhere() {
 		l.Promise = noPromise
 	}
 	return l

@@ -28,10 +28,9 @@ func (t *trial) newResult() *report.Result {
 // replay is the command line that runs the scenario again.
 func (t *trial) replay(seed uint64) string {
 	line := fmt.Sprintf("sim run %s --seed %d", shellquote.Join(filepath.ToSlash(t.File)), seed)
-	switch {
-	case t.World != Live:
+	if t.World != Live {
 		line += " --world " + t.World
-	case t.Nodes != server.Process:
+	} else if t.Nodes != server.Process {
 		line += " --nodes " + string(t.Nodes)
 	}
 	if t.World == Live && t.AllowHooks {

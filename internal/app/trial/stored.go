@@ -20,6 +20,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 )
 
 // Load reads a run's folder: its result, with scenario and histories. A run that was killed has
@@ -34,7 +35,7 @@ func Load(dir string) (*report.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := machine.ReadRegular(filepath.Join(dir, runs.Scenario), scenario.MaxSize+1)
+	text, err := machine.ReadRegular(filepath.Join(dir, runs.Scenario), yamlform.MaxSize+1)
 	if err != nil {
 		return nil, fmt.Errorf("failed to read the run's scenario: %w", err)
 	}

@@ -101,12 +101,11 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*Trial, error) {
 		}
 	}
 	subjects := o.Programs.subjects(s, o.Nodes)
-	switch {
-	case o.World == Live:
+	if o.World == Live {
 		if o.Nodes, err = prepare(ctx, s.Name, subjects, o.Nodes, o.PasswordEnv); err != nil {
 			return nil, err
 		}
-	case slices.ContainsFunc(subjects, func(s subject) bool { return s.program() != nil }):
+	} else if slices.ContainsFunc(subjects, func(s subject) bool { return s.program() != nil }) {
 		return nil, ErrNotVirtual
 	}
 	if o.Tries == 0 {
@@ -215,10 +214,9 @@ func (t *trial) once(ctx context.Context, v subject, try int) attempt {
 // tellPace says how fast the machine was for a run that ended with err.
 func tellPace(out *runner.Outcome, pace *machine.Pace, err error, s *scenario.Setup) {
 	out.Late, out.Start = pace.Late(), pace.Start()
-	switch p := paceOf(out, s); {
-	case pace.Blamed(err, p.Allowed):
+	if p := paceOf(out, s); pace.Blamed(err, p.Allowed) {
 		out.TooSlow = err.Error()
-	case err == nil && p.TooSlow():
+	} else if err == nil && p.TooSlow() {
 		out.TooSlow = p.Words()
 	}
 }

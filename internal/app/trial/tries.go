@@ -94,11 +94,12 @@ func worthAnother(tries []attempt) bool {
 	}
 	missing := false
 	for _, p := range combine(tries, 0).Properties {
-		switch {
-		case p.Met:
-		case p.Expected == checker.Violated:
+		if p.Met {
+			continue
+		}
+		if p.Expected == checker.Violated {
 			missing = true
-		case p.Verdict != checker.Unknown:
+		} else if p.Verdict != checker.Unknown {
 			return false
 		}
 	}
@@ -165,10 +166,9 @@ func decisive(tries []attempt, name checker.Property) (in, times int) {
 		if p == nil {
 			continue
 		}
-		switch r := rank[p.Verdict]; {
-		case r > highest:
+		if r := rank[p.Verdict]; r > highest {
 			in, times, highest = i, 1, r
-		case r == highest:
+		} else if r == highest {
 			times++
 		}
 	}

@@ -216,10 +216,9 @@ func (c *Card) Has(s State) bool {
 // conform is what sim conform found, as a cell: it counts as one.
 func (l *Lock) conform() *Cell {
 	c := &Cell{ID: "conform", State: Kept}
-	switch {
-	case l.NotConforming != "":
+	if l.NotConforming != "" {
 		c.State, c.Why = Unknown, "It does not conform to the lock protocol: "+l.NotConforming+"."
-	case l.Misbehaves != "":
+	} else if l.Misbehaves != "" {
 		c.State, c.Why = Broken, l.Misbehaves+"."
 	}
 	return c
@@ -234,10 +233,10 @@ func Read(rd io.Reader) (*Card, error) {
 	if err := report.ReadBounded(rd, "card", &c); err != nil {
 		return nil, err
 	}
-	switch {
-	case c.CardVersion < 1:
+	if c.CardVersion < 1 {
 		return nil, errors.New("not a card: no card_version")
-	case c.CardVersion > Version:
+	}
+	if c.CardVersion > Version {
 		return nil, fmt.Errorf("card version %d: this program reads version %d", c.CardVersion, Version)
 	}
 	for i := range c.Locks {

@@ -27,7 +27,8 @@ func WriteMarkdown(w io.Writer, c *Card) error {
 	fmt.Fprintf(&b, "## Report card: %s\n\n", strings.Join(labels, ", "))
 	for i := range c.Locks {
 		l := &c.Locks[i]
-		fmt.Fprintf(&b, "**%s**: %s. %s.\n\n", plain.Markdown(l.Label), plain.Markdown(l.sum(c)), plain.Markdown(plain.Clip(strings.Join(l.Facts(), "; "), 500)))
+		fmt.Fprintf(&b, "**%s**: %s. %s.\n\n", plain.Markdown(l.Label), plain.Markdown(l.sum(c)),
+			plain.Markdown(plain.Clip(strings.Join(l.Facts(), "; "), 500)))
 		if l.NotConforming != "" {
 			fmt.Fprintf(&b, "It does not conform to the lock protocol, so nothing is held against it here: %s.\n\n", plain.Markdown(l.NotConforming))
 		}

@@ -81,7 +81,8 @@ func WriteText(w io.Writer, c *Card, dir string, o terminal.Options) error {
 }
 
 func (p *printer) head(l *Lock, c *Card) {
-	p.Print(p.Paint(terminal.Strong, plain.Text(l.Label)), "   ", p.Paint(terminal.Faint, plain.Text(strings.Join(append(l.Facts(), c.facts()...), "   "))), "\n")
+	facts := strings.Join(append(l.Facts(), c.facts()...), "   ")
+	p.Print(p.Paint(terminal.Strong, plain.Text(l.Label)), "   ", p.Paint(terminal.Faint, plain.Text(facts)), "\n")
 	if l.NotConforming != "" {
 		p.Labelled(2, "does not conform", l.NotConforming+". So nothing is held against it here", terminal.Doubt)
 	}
@@ -175,20 +176,20 @@ func (l *Lock) rowWords(guarantee string) string {
 		}
 	}
 	why, sum := worst[0].Why, sumOf(cells)
-	switch state {
-	case Kept:
+	if state == Kept {
 		if len(worst) > 1 {
 			return sum + "."
 		}
 		return why
-	case NotApplicable: // rather of a case that was run
+	}
+	if state == NotApplicable { // rather of a case that was run
 		if run := slices.IndexFunc(worst, func(c *Cell) bool { return c.Runs > 0 }); run >= 0 {
 			return worst[run].Why
 		}
 		return why
-	case ByDesign:
+	}
+	if state == ByDesign {
 		why, _, _ = strings.Cut(why, HereWords)
-	case Unknown, Broken:
 	}
 	return why + " (" + sum + ")"
 }

@@ -36,7 +36,7 @@ var forPage = regexp.MustCompile(` (data-[a-z]+|id|href)="[^"]*"`)
 
 // WriteAlone writes the picture as an SVG file that needs nothing else. Its size, in pixels, is returned.
 func (p *Picture) WriteAlone(w io.Writer, a Alone) (width, height int, err error) {
-	p.lay(maxAlone)
+	p.layOut(maxAlone)
 	plot := int(assumedPlotWidth)
 	width, height = aloneNames+plot+aloneMargin, aloneHead+p.Height+aloneFoot
 	if p.Thinned != "" {

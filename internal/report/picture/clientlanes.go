@@ -59,7 +59,7 @@ func (e *easel) hold(l *lane, h *Hold) {
 		b.Title += " (no end was seen)"
 	}
 	name := b.inside("belief-words", rankBelief, []int{beliefRow}, texts...)
-	name.A, name.B = int64(sure(h).From), int64(sure(h).To)
+	name.A, name.B = int64(longestBacked(h).From), int64(longestBacked(h).To)
 	edge := at("line", "granted", h.From, beliefTop-3, beliefH+6)
 	edge.Step, edge.Event = true, h.Granted
 	edge.Title = l.Name + " got the lock"
@@ -104,8 +104,8 @@ func (e *easel) proof() string {
 	return "majority of keys"
 }
 
-// sure is the longest part of a hold that had keys behind it; the label goes there.
-func sure(h *Hold) Span {
+// longestBacked is the longest part of a hold that had keys behind it; the label goes there.
+func longestBacked(h *Hold) Span {
 	best, from := Span{From: h.From, To: h.From}, h.From
 	for _, g := range append(slices.Clone(h.Gaps), Span{From: h.To, To: h.To}) {
 		if g.From-from > best.Length() {
@@ -138,12 +138,12 @@ func (e *easel) marks(l *lane, c *ClientLane) {
 	for _, m := range c.Marks {
 		s := at("line", "mark "+markClass(&m), m.From, 15, 5)
 		s.Title, s.Event = markTitle(c.Name, &m), m.Event
-		switch {
-		case m.F == history.Point:
+		if m.F == history.Point {
 			s.Kind, s.Class = "caret", "point"
 			l.Shapes = append(l.Shapes, s)
 			continue
-		case m.Type == history.OK && (m.F == history.Acquire || m.F == history.Release):
+		}
+		if m.Type == history.OK && (m.F == history.Acquire || m.F == history.Release) {
 			continue
 		}
 		s.beside("mark-words", rankMark, []int{wordsRow}, m.Text).Join = true
@@ -193,10 +193,9 @@ func (e *easel) resource() {
 		s.Step, s.Event = true, f.Event
 		s.Title = effectTitle(&f, late)
 		name := s.beside("effect-words "+class, rankMark, []int{46}, EffectWords(&f))
-		switch {
-		case late || !f.Accepted:
+		if late || !f.Accepted {
 			name.Rank = rankBroken
-		case f.Op == history.Read:
+		} else if f.Op == history.Read {
 			name.Rank = rankRead
 		}
 		name.Join = true

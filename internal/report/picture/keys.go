@@ -47,12 +47,13 @@ func keyLanes(h *history.History, nodes []string, owners map[string]string, end 
 	for i := range h.Events {
 		e := &h.Events[i]
 		r := readers[e.Process]
-		switch {
-		case r == nil:
-		case isKeyEvent(e.F) && own(e.Value.Key):
+		if r == nil {
+			continue
+		}
+		if isKeyEvent(e.F) && own(e.Value.Key) {
 			r.read(i, e)
 			seen = true
-		case isNodeEvent(e.F):
+		} else if isNodeEvent(e.F) {
 			r.life(e)
 		}
 	}
@@ -332,11 +333,10 @@ func sweep(list []edge, need int) []majority {
 		}
 		before := have
 		have += e.step
-		switch {
-		case before < need && have >= need:
+		if before < need && have >= need {
 			since = e.at
 			clear(lasted)
-		case before >= need && have < need && e.at > since:
+		} else if before >= need && have < need && e.at > since {
 			m := majority{Span: Span{since, e.at}}
 			m.least, m.most = lasting(lasted, m.Length())
 			found = append(found, m)

@@ -142,10 +142,9 @@ func (m *markup) shape(s *shape) {
 	if s.X != "" {
 		m.add(` x="%s%%"`, s.X)
 	}
-	switch {
-	case !s.Wide():
+	if !s.Wide() {
 		m.add(` width="1"`)
-	case s.W != "":
+	} else if s.W != "" {
 		m.add(` width="%s%%"`, s.W)
 	}
 	m.add(` y="%d" height="%d">`, s.Y, s.H)
@@ -195,13 +194,12 @@ func (m *markup) label(l *label) {
 	if l.Shown {
 		m.add(` x="%s%%" y="%d"`, l.X, l.Y)
 	}
-	switch {
-	case l.Near:
+	if l.Near {
 		m.add(` data-a="%d"`, l.A)
 		if l.A != l.B {
 			m.add(` data-b="%d"`, l.B)
 		}
-	case l.Length != 0:
+	} else if l.Length != 0 {
 		m.add(` data-offset="%d" data-length="%d"`, l.Offset, l.Length)
 	}
 	m.add(">%s</text>", l.Text)

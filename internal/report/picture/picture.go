@@ -78,10 +78,10 @@ func (l *lane) Short() string { return plain.Clip(l.Name, 8) }
 
 // NameRow is the baseline of the name. A long one stands above the names of a client's rows.
 func (l *lane) NameRow() int {
-	switch {
-	case l.Kind == "client" && len(l.Name) <= 5:
+	if l.Kind == "client" && len(l.Name) <= 5 {
 		return beliefRow + 1
-	case l.Kind == "resource":
+	}
+	if l.Kind == "resource" {
 		return 27
 	}
 	return 14
@@ -156,10 +156,10 @@ func (s shape) Tip() string {
 func (s shape) Wide() bool { return s.Kind == "bar" || s.Kind == "hatch" || s.Kind == "thread" }
 
 func (s *shape) layer() int {
-	switch {
-	case s.Class == "band" || s.Class == "strike":
+	if s.Class == "band" || s.Class == "strike" {
 		return 0
-	case s.Wide():
+	}
+	if s.Wide() {
 		return 1
 	}
 	return 2
@@ -296,16 +296,16 @@ func (e *easel) finish(most int) *Picture {
 	for _, l := range p.Lanes {
 		slices.SortStableFunc(l.Shapes, func(a, b shape) int { return cmp.Compare(a.A, b.A) })
 	}
-	p.lay(most)
+	p.layOut(most)
 	return p
 }
 
-// lay decides what is drawn without a script, at most so many shapes, and where.
-func (p *Picture) lay(most int) {
+// layOut decides what is drawn without a script, at most so many shapes, and where.
+func (p *Picture) layOut(most int) {
 	view := p.view()
 	p.Thinned = ""
-	if p.leave(-1) > most {
-		for short := int64(0); p.leave(short) > most && short < int64(view.Length()); {
+	if p.selectDrawn(-1) > most {
+		for short := int64(0); p.selectDrawn(short) > most && short < int64(view.Length()); {
 			short = max(short*3/2, int64(view.Length())/int64(most))
 			p.Thinned = fmt.Sprintf("things shorter than %[1]s are not drawn where one like them began less than %[1]s before",
 				words.Length(time.Duration(short)))
@@ -318,23 +318,23 @@ func (p *Picture) lay(most int) {
 				s.Label.Near, s.Label.Shown = !s.Far, false
 			}
 			if !s.Far {
-				p.stand(s)
+				p.setPosition(s)
 			}
 		}
 	}
 	place(p.Lanes, view, p.plot)
 }
 
-// leave leaves on the page itself what is in view, and of things shorter than some length, that far
+// selectDrawn leaves on the page itself what is in view, and of things shorter than some length, that far
 // apart; of a negative length, everything. It returns how many that are.
-func (p *Picture) leave(short int64) int {
+func (p *Picture) selectDrawn(short int64) int {
 	n := 0
 	for _, l := range p.Lanes {
 		last := map[string]int64{}
 		for i := range l.Shapes {
 			s := &l.Shapes[i]
 			before, some := last[s.Class]
-			if s.Far = short >= 0 && (!p.sees(s.A, s.B) || some && s.B-s.A < short && s.A-before < short); !s.Far {
+			if s.Far = short >= 0 && (!p.inView(s.A, s.B) || some && s.B-s.A < short && s.A-before < short); !s.Far {
 				last[s.Class] = s.A
 				n++
 			}
@@ -348,11 +348,11 @@ func (p *Picture) view() Span {
 	return Span{From: time.Duration(p.From), To: time.Duration(p.To)}
 }
 
-// sees: something of it is in view.
-func (p *Picture) sees(a, b int64) bool { return a <= p.To && b >= p.From }
+// inView: something of it is in view.
+func (p *Picture) inView(a, b int64) bool { return a <= p.To && b >= p.From }
 
-// stand says where a shape stands at first. A bar never begins before the view by more than a hair.
-func (p *Picture) stand(s *shape) {
+// setPosition says where a shape stands at first. A bar never begins before the view by more than a hair.
+func (p *Picture) setPosition(s *shape) {
 	view := p.view()
 	from := time.Duration(s.A)
 	if s.Wide() {
@@ -391,10 +391,9 @@ func (e *easel) bands(l *lane, rows ...int) {
 // bandText says a fault in a few words: "pause, 2.00 s", "clock-jump, ahead by 20 s".
 func BandWords(b *Band, timed bool) string {
 	text := b.Fault
-	switch {
-	case b.Open:
+	if b.Open {
 		text += ", to the end"
-	case timed:
+	} else if timed {
 		text += ", " + words.Length(b.Length())
 	}
 	if b.Detail != "" && len(b.Detail) <= 60 {
@@ -444,7 +443,8 @@ func overviewOf(h *history.History, scene *Scene, view Span, violations []Span) 
 		peak, total = max(peak, c), total+c
 	}
 	here := place(view, 0, 0)
-	o := &overview{From: here.X, Width: here.W, Words: fmt.Sprintf("The whole run: %s in %s", words.GroupedCount(total, "operation"), words.Length(end))}
+	o := &overview{From: here.X, Width: here.W,
+		Words: fmt.Sprintf("The whole run: %s in %s", words.GroupedCount(total, "operation"), words.Length(end))}
 	for i, c := range counts {
 		if c == 0 {
 			continue

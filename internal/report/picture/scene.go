@@ -189,10 +189,9 @@ func casts(h *history.History) (clients, nodes []string) {
 	}
 	for i := range h.Events {
 		e := &h.Events[i]
-		switch p := e.Process; {
-		case (e.IsOp() || e.F == history.Point) && !acts[p]:
+		if p := e.Process; (e.IsOp() || e.F == history.Point) && !acts[p] {
 			clients, acts[p] = append(clients, p), true
-		case (isKeyEvent(e.F) || isNodeEvent(e.F)) && !keeps[p]:
+		} else if (isKeyEvent(e.F) || isNodeEvent(e.F)) && !keeps[p] {
 			nodes, keeps[p] = append(nodes, p), true
 		}
 	}

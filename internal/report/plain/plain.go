@@ -98,10 +98,9 @@ func JSON(doc []byte) []byte {
 	out := make([]byte, 0, len(doc))
 	for len(doc) > 0 {
 		r, size := utf8.DecodeRune(doc)
-		switch {
-		case r == '\n' || r == utf8.RuneError || !needsCare(r):
+		if r == '\n' || r == utf8.RuneError || !needsCare(r) {
 			out = append(out, doc[:size]...)
-		default:
+		} else {
 			for _, half := range utf16.AppendRune(nil, r) {
 				out = fmt.Appendf(out, `\u%04x`, half)
 			}

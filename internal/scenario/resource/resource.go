@@ -147,10 +147,9 @@ func (c Config) access(node command.Node, script *command.Script, op string, fen
 	var reply command.Reply
 	if c.Guard == Watching && op != "read" && !a.Unfenced {
 		reply = node.Do(command.Exec(request))
-		switch {
-		case reply.Nil:
+		if reply.Nil {
 			reply = command.RefusedReply("aborted: what was watched has been changed")
-		case len(reply.Body()) == 1:
+		} else if len(reply.Body()) == 1 {
 			reply = reply.Body()[0]
 		}
 	} else {

@@ -73,8 +73,9 @@ func (d Data) Problem(h linear.History) linear.Problem {
 	case JobsData:
 		return linear.JobsProblem(h)
 	case CounterData:
+		return linear.CounterProblem(h)
 	}
-	return linear.CounterProblem(h)
+	panic("workload: data without a judge")
 }
 
 var workloads = map[Name]Workload{}

@@ -65,10 +65,10 @@ func (p *Plan) Workload() Workload { return workloads[p.Kind] }
 // Points lists the points that a client comes to by its workload.
 func (p *Plan) Points() []string {
 	w := p.Workload()
-	switch {
-	case w.Pair && p.How == resource.Separately:
+	if w.Pair && p.How == resource.Separately {
 		return []string{BeforeTransaction, BeforeSnapshot, BetweenCommands}
-	case w.Pair:
+	}
+	if w.Pair {
 		return []string{BeforeTransaction, BeforeSnapshot}
 	}
 	points := []string{BeforeAcquire, Acquired, BeforeWrite, BeforeRelease, Released}

@@ -96,10 +96,10 @@ func TestArchitecture(t *testing.T) {
 // and the report may know which world a history comes from.
 var naming = []string{
 	"internal/report/card/text.go place",
+	"internal/report/compare/sides.go sidesOf",
 	"internal/report/junit.go junitSuitesOf",
 	"internal/report/limits.go limits",
 	"internal/report/resultpage.go facts",
-	"internal/report/sides.go sidesOf",
 	"internal/report/text.go head",
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report/picture"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 )
 
 // Experiment is what a page shows: a scenario's text, a seed, and what to look at.
@@ -132,7 +133,7 @@ func Play(ctx context.Context, e Experiment) Answer {
 
 // fail says what is wrong.
 func (a *Answer) fail(err error) {
-	problems, ok := errors.AsType[scenario.Problems](err)
+	problems, ok := errors.AsType[yamlform.Problems](err)
 	if !ok {
 		a.Error = err.Error()
 		return

@@ -1,4 +1,4 @@
-package scenario
+package yamlform
 
 import (
 	"cmp"
@@ -30,7 +30,7 @@ func (p *Problem) Error() string {
 		fmt.Fprintf(&b, "%s:%d:%d: ", printable(p.File), p.Line, p.Column)
 	}
 	if p.Path != "" {
-		fmt.Fprintf(&b, "%s: ", printable(clip(p.Path)))
+		fmt.Fprintf(&b, "%s: ", printable(Clip(p.Path)))
 	}
 	b.WriteString(p.Message)
 	if len(p.Allowed) > 0 {
@@ -48,19 +48,19 @@ func printable(s string) string {
 	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(quoted[1 : len(quoted)-1])
 }
 
-// suggest adds what is allowed, and which of it was probably meant.
-func (p *Problem) suggest(got string, allowed []string) {
+// Suggest adds what is allowed, and which of it was probably meant.
+func (p *Problem) Suggest(got string, allowed []string) {
 	p.Allowed = allowed
-	if best := nearest(got, allowed); best != "" {
+	if best := Nearest(got, allowed); best != "" {
 		p.Hint = fmt.Sprintf("did you mean %q?", best)
 	}
 }
 
-// nearest is what was probably meant; empty: nothing is near.
-func nearest(got string, allowed []string) string {
+// Nearest is what was probably meant; empty: nothing is near.
+func Nearest(got string, allowed []string) string {
 	best, distance := "", 1+max(len(got), 3)/3
 	for _, a := range allowed {
-		if d := levenshtein.ComputeDistance(strings.ToLower(clip(got)), strings.ToLower(a)); d <= distance && d < len(got) {
+		if d := levenshtein.ComputeDistance(strings.ToLower(Clip(got)), strings.ToLower(a)); d <= distance && d < len(got) {
 			best, distance = a, d-1
 		}
 	}
@@ -71,22 +71,17 @@ func nearest(got string, allowed []string) string {
 type Problems []*Problem
 
 func (ps Problems) Error() string {
-	return strings.Join(namesOf(ps, (*Problem).Error), "\n")
-}
-
-// where says in how many scenarios they are.
-func (ps Problems) where() string {
-	files := namesOf(ps, func(p *Problem) string { return p.File })
-	if n := len(slices.Compact(files)); n > 1 {
-		return fmt.Sprintf("%d scenarios", n)
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.Error()
 	}
-	return "the scenario"
+	return strings.Join(lines, "\n")
 }
 
-// sorted orders problems by their place in the file, each once: variants that
+// Sorted orders problems by their place in the file, each once: variants that
 // overlay the same base would repeat those of the base. One of them may know better than
 // another what is allowed.
-func (ps Problems) sorted() Problems {
+func (ps Problems) Sorted() Problems {
 	slices.SortStableFunc(ps, func(a, b *Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), -cmp.Compare(min(len(a.Allowed), 1), min(len(b.Allowed), 1)))
 	})

@@ -1,6 +1,6 @@
 //go:build !js
 
-package scenario
+package yamlform
 
 import (
 	"encoding/json"
@@ -14,8 +14,8 @@ import (
 // reference has its length, too.
 const worthSharing = 90
 
-// share moves what stands more than once in a schema to its definitions.
-func share(root *jsonschema.Schema) {
+// Share moves what stands more than once in a schema to its definitions.
+func Share(root *jsonschema.Schema) {
 	root.Definitions = make(jsonschema.Definitions)
 	count, names := make(map[string]int), make(map[string]string) // by the text of a part
 	var find, move func(part *jsonschema.Schema, name string) *jsonschema.Schema
@@ -49,7 +49,7 @@ func share(root *jsonschema.Schema) {
 func textOf(s *jsonschema.Schema) string {
 	text, err := json.Marshal(s)
 	if err != nil {
-		panic("scenario: a schema that is no JSON: " + err.Error())
+		panic("yamlform: a schema that is no JSON: " + err.Error())
 	}
 	return string(text)
 }

@@ -1,4 +1,4 @@
-package scenario
+package yamlform
 
 import (
 	"encoding"
@@ -14,21 +14,21 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// field is one key of a mapping: a field of the Go struct that it fills.
-type field struct {
-	value reflect.Value
-	tag   reflect.StructTag
+// Field is one key of a mapping: a field of the Go struct that it fills.
+type Field struct {
+	Value reflect.Value
+	Tag   reflect.StructTag
 	order int
 }
 
-// fieldsOf lists the fields of a struct by their keys, inlined ones included.
-func fieldsOf(v reflect.Value) map[string]field {
-	fields := make(map[string]field)
+// FieldsOf lists the fields of a struct by their keys, inlined ones included.
+func FieldsOf(v reflect.Value) map[string]Field {
+	fields := make(map[string]Field)
 	collectFields(v, fields)
 	return fields
 }
 
-func collectFields(v reflect.Value, fields map[string]field) {
+func collectFields(v reflect.Value, fields map[string]Field) {
 	for _, f := range keyed(v.Type()) {
 		value, tag := v.Field(f.index), f.tag
 		if f.inline {
@@ -38,7 +38,7 @@ func collectFields(v reflect.Value, fields map[string]field) {
 		if t, ok := value.Interface().(interface{ Tag() string }); ok {
 			tag += reflect.StructTag(" " + t.Tag())
 		}
-		fields[f.key] = field{value, tag, len(fields)}
+		fields[f.key] = Field{value, tag, len(fields)}
 	}
 }
 
@@ -88,48 +88,54 @@ func ruleOfField(t reflect.Type, tag reflect.StructTag) *rule {
 		case reflect.Int, reflect.Int64, reflect.Float64:
 			return ruleOf(t, tag)
 		default:
+			return nil
 		}
-		break
 	}
 	return nil
 }
 
 var textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 
-// keysOf lists the keys in the order of the struct.
-func keysOf(fields map[string]field) []string {
+// KeysOf lists the keys in the order of the struct.
+func KeysOf(fields map[string]Field) []string {
 	return slices.SortedFunc(maps.Keys(fields), func(a, b string) int { return fields[a].order - fields[b].order })
 }
 
 // rivalOf is the key that excludes this one; empty: none does.
-func rivalOf(fields map[string]field, key string) string {
-	if other := fields[key].tag.Get("instead"); other != "" {
+func rivalOf(fields map[string]Field, key string) string {
+	if other := fields[key].Tag.Get("instead"); other != "" {
 		return other
 	}
 	for other, f := range fields {
-		if f.tag.Get("instead") == key {
+		if f.Tag.Get("instead") == key {
 			return other
 		}
 	}
 	return ""
 }
 
-// setDefaults fills the fields of a struct that have a default, deeply.
-func setDefaults(v reflect.Value) {
+// SetDefaults fills the fields of a struct that have a default, deeply.
+func SetDefaults(v reflect.Value) {
 	if v.Kind() != reflect.Struct {
 		return
 	}
 	for i := range v.NumField() {
 		f, tag := v.Field(i), v.Type().Field(i).Tag
 		text, ok := tag.Lookup("default")
-		switch {
-		case ok && reads(f):
+		if ok && reads(f) {
 			if err := f.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
-				panic("scenario: bad default in a tag: " + err.Error())
+				panic("yamlform: bad default in a tag: " + err.Error())
 			}
-		case f.Kind() == reflect.Struct:
-			setDefaults(f)
-		case !ok, tag.Get("mistake") != "":
+			continue
+		}
+		if f.Kind() == reflect.Struct {
+			SetDefaults(f)
+			continue
+		}
+		if !ok || tag.Get("mistake") != "" {
+			continue
+		}
+		switch {
 		case f.Type() == durationType:
 			f.SetInt(int64(mustDuration(text)))
 		case f.Kind() == reflect.String:
@@ -137,9 +143,9 @@ func setDefaults(v reflect.Value) {
 		case f.Kind() == reflect.Bool:
 			f.SetBool(text == "true")
 		case f.CanInt():
-			f.SetInt(int64(number(text)))
+			f.SetInt(int64(Number(text)))
 		case f.CanFloat():
-			f.SetFloat(number(text))
+			f.SetFloat(Number(text))
 		}
 	}
 }
@@ -152,15 +158,16 @@ func reads(f reflect.Value) bool {
 func mustDuration(s string) time.Duration {
 	t, err := time.ParseDuration(s)
 	if err != nil {
-		panic("scenario: bad duration in a tag: " + s)
+		panic("yamlform: bad duration in a tag: " + s)
 	}
 	return t
 }
 
-func number(s string) float64 {
+// Number is a number of a tag.
+func Number(s string) float64 {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		panic("scenario: bad number in a tag: " + s)
+		panic("yamlform: bad number in a tag: " + s)
 	}
 	return f
 }
@@ -170,14 +177,16 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-func join(path, key string) string {
+// Join is the path of a key in the mapping at a path.
+func Join(path, key string) string {
 	if path == "" {
 		return key
 	}
 	return path + "." + key
 }
 
-func describe(n *yaml.Node) string {
+// Describe says in a few words what a node is, for messages.
+func Describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
 		return "a mapping"
@@ -187,7 +196,7 @@ func describe(n *yaml.Node) string {
 	if n.ShortTag() == "!!null" {
 		return "nothing"
 	}
-	return fmt.Sprintf("%q", clip(n.Value))
+	return fmt.Sprintf("%q", Clip(n.Value))
 }
 
 func wanted(t reflect.Type) string {
@@ -202,29 +211,12 @@ func wanted(t reflect.Type) string {
 	return "a number"
 }
 
-// clip shortens text that somebody else wrote, for messages.
-func clip(s string) string { return clipTo(s, 60) }
+// Clip shortens text that somebody else wrote, for messages.
+func Clip(s string) string { return clipTo(s, 60) }
 
 func clipTo(s string, n int) string {
 	if len(s) > n {
 		return strings.ToValidUTF8(s[:n-3], "") + "..."
 	}
 	return s
-}
-
-// namesOf are the words for the items of a list.
-func namesOf[T any](items []T, name func(T) string) []string {
-	list := make([]string, len(items))
-	for i, item := range items {
-		list[i] = name(item)
-	}
-	return list
-}
-
-func names(n int, name func(int) string) []string {
-	list := make([]string, n)
-	for i := range list {
-		list[i] = name(i)
-	}
-	return list
 }

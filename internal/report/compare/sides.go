@@ -1,4 +1,4 @@
-package report
+package compare
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 )
 
@@ -42,7 +43,7 @@ type side map[string][]string
 // told.
 var traits = []string{"world", "nodes", "settings", "scenario file"}
 
-func sidesOf(results []*Result) map[[2]string]side {
+func sidesOf(results []*report.Result) map[[2]string]side {
 	sides := make(map[[2]string]side)
 	add := func(scenario, variant, trait, value string) {
 		key := [2]string{scenario, variant}
@@ -71,22 +72,29 @@ func sidesOf(results []*Result) map[[2]string]side {
 }
 
 // differencesOf says in what the sides differ, of all that both have.
-func differencesOf(a, b []*Result) []Difference {
+func differencesOf(a, b []*report.Result) []Difference {
 	before, after := sidesOf(a), sidesOf(b)
 	var list []Difference
 	for _, k := range slices.SortedFunc(maps.Keys(before), func(x, y [2]string) int { return slices.Compare(x[:], y[:]) }) {
 		x, y := before[k], after[k]
 		for _, trait := range traits {
-			switch {
-			case y == nil || slices.Equal(x[trait], y[trait]):
-			case trait == "nodes" && !slices.Equal(x["world"], y["world"]): // the virtual world has no provider of nodes
-			case trait == "scenario file" && (len(x[trait]) == 0 || len(y[trait]) == 0): // not known of results of earlier versions
-			default:
+			if y != nil && !slices.Equal(x[trait], y[trait]) && comparable(trait, x, y) {
 				list = append(list, Difference{k[0], k[1], trait, alternatives(x[trait]), alternatives(y[trait])})
 			}
 		}
 	}
 	return list
+}
+
+// comparable reports that both sides can have a trait.
+func comparable(trait string, x, y side) bool {
+	if trait == "nodes" { // the virtual world has no provider of nodes
+		return slices.Equal(x["world"], y["world"])
+	}
+	if trait == "scenario file" { // not known of results of earlier versions
+		return len(x[trait]) > 0 && len(y[trait]) > 0
+	}
+	return true
 }
 
 // alternatives are the values that a trait has in the results of one side.

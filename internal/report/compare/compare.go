@@ -1,14 +1,15 @@
-package report
+// Package compare says what changed between two runs or suites, as text, JSON and HTML.
+package compare
 
 import (
 	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -86,23 +87,11 @@ type Change struct {
 	Variant  string `json:"variant,omitempty"`
 	// Property is empty where the variant could be run on one side only.
 	Property checker.Property `json:"property,omitempty"`
-	Before   Counts           `json:"before"`
-	After    Counts           `json:"after"`
+	Before   report.Counts    `json:"before"`
+	After    report.Counts    `json:"after"`
 	// Why is what was seen after, Note a remark on the comparison itself.
 	Why  string `json:"why,omitempty"`
 	Note string `json:"note,omitempty"`
-}
-
-// Counts are the verdicts of one property over all runs of one side.
-type Counts struct {
-	Runs     int `json:"runs"`
-	Holds    int `json:"holds"`
-	Violated int `json:"violated"`
-	Unknown  int `json:"unknown"`
-	// Unmet is how many were not as expected, Failed how many runs could not
-	// be carried out.
-	Unmet  int `json:"unmet"`
-	Failed int `json:"failed,omitempty"`
 }
 
 // Timing is a variant that took notably longer or shorter. It is for the
@@ -114,43 +103,30 @@ type Timing struct {
 	After    time.Duration `json:"after_ns"`
 }
 
-type cellKey struct {
-	scenario, variant string
-	property          checker.Property
-}
-
-type cell struct {
-	Counts
-	expected checker.Verdict
-	why      string
-	walls    []int64
-}
-
-// Compare says what changed from a to b. Results of the same scenario are
+// Results says what changed from a to b. Results of the same scenario are
 // counted together, so that repeated runs compare as rates.
-func Compare(a, b []*Result) Comparison {
-	before, after := cellsOf(a), cellsOf(b)
+func Results(a, b []*report.Result) Comparison {
+	before, after := report.CountVerdicts(a), report.CountVerdicts(b)
 	c := Comparison{Before: sideOf(a), After: sideOf(b), Differences: differencesOf(a, b), Changes: []Change{}}
 	keys := maps.Clone(before)
 	maps.Copy(keys, after)
 	for _, k := range slices.SortedFunc(maps.Keys(keys), compareKeys) {
 		x, y := before[k], after[k]
-		switch {
-		case k.property == "":
-			if t, ok := timingOf(k, x, y); ok && !c.elsewhere(k.scenario) {
+		if k.Property == "" {
+			if t, ok := timingOf(k, x, y); ok && !c.elsewhere(k.Scenario) {
 				c.Timings = append(c.Timings, t)
 			}
-		case x != nil && y != nil:
+		} else if x != nil && y != nil {
 			c.Compared++
 		}
 		change, ok := changeOf(k, x, y)
 		if !ok {
-			if k.property != "" {
+			if k.Property != "" {
 				c.Same++
 			}
 			continue
 		}
-		if what := c.apart(k.scenario); what != "" && (change.Kind == Regressed || change.Kind == Mended) {
+		if what := c.apart(k.Scenario); what != "" && (change.Kind == Regressed || change.Kind == Mended) {
 			if change.Kind == Regressed {
 				c.Unclear++
 			}
@@ -185,76 +161,20 @@ func (c *Comparison) apart(scenario string) string {
 	return ""
 }
 
-func compareKeys(x, y cellKey) int {
-	return cmp.Or(cmp.Compare(x.scenario, y.scenario), cmp.Compare(x.variant, y.variant), cmp.Compare(x.property, y.property))
-}
-
-// cellsOf counts verdicts. The key without a property stands for the variant
-// as a whole; without a variant, for the scenario.
-func cellsOf(results []*Result) map[cellKey]*cell {
-	cells := map[cellKey]*cell{}
-	at := func(k cellKey) *cell {
-		if cells[k] == nil {
-			cells[k] = &cell{}
-		}
-		return cells[k]
-	}
-	for _, r := range results {
-		c := at(cellKey{scenario: r.Scenario})
-		c.Runs++
-		if r.Error != "" {
-			c.Failed++
-			c.why = r.Error
-		}
-		for i := range r.Variants {
-			v := &r.Variants[i]
-			if v.NotApplicable != "" {
-				continue
-			}
-			whole := at(cellKey{scenario: r.Scenario, variant: v.Name})
-			whole.Runs++
-			whole.walls = append(whole.walls, v.WallMS)
-			if v.Error != "" && v.Error != r.Error {
-				whole.Failed++
-				whole.why = v.Error
-			}
-			for j := range v.Properties {
-				at(cellKey{r.Scenario, v.Name, v.Properties[j].Name}).add(&v.Properties[j])
-			}
-		}
-	}
-	return cells
-}
-
-func (c *cell) add(p *PropertyResult) {
-	c.Runs++
-	c.expected = p.Expected
-	switch p.Verdict {
-	case checker.Holds:
-		c.Holds++
-	case checker.Violated:
-		c.Violated++
-	default:
-		c.Unknown++
-	}
-	if !p.Met {
-		c.Unmet++
-	}
-	if c.why == "" || !p.Met {
-		c.why = p.Why
-	}
+func compareKeys(x, y report.CountKey) int {
+	return cmp.Or(cmp.Compare(x.Scenario, y.Scenario), cmp.Compare(x.Variant, y.Variant), cmp.Compare(x.Property, y.Property))
 }
 
 // changeOf says what became of one cell, and whether that is worth a word.
-func changeOf(k cellKey, x, y *cell) (Change, bool) {
-	c := Change{Scenario: k.scenario, Variant: k.variant, Property: k.property}
+func changeOf(k report.CountKey, x, y *report.Counted) (Change, bool) {
+	c := Change{Scenario: k.Scenario, Variant: k.Variant, Property: k.Property}
 	if x != nil {
 		c.Before = x.Counts
 	}
 	if y != nil {
-		c.After, c.Why = y.Counts, y.why
+		c.After, c.Why = y.Counts, y.Why
 	}
-	whole := k.property == ""
+	whole := k.Property == ""
 	failedBefore, failedAfter := c.Before.Failed > 0, c.After.Failed > 0
 	const oneSided = "cannot be compared"
 	switch {
@@ -282,9 +202,9 @@ func changeOf(k cellKey, x, y *cell) (Change, bool) {
 	return c, true
 }
 
-func judgeChange(c Change, x, y *cell) (Change, bool) {
-	if x.expected != y.expected {
-		c.Note = fmt.Sprintf("expected %s before, %s now", expectedWord(x.expected), expectedWord(y.expected))
+func judgeChange(c Change, x, y *report.Counted) (Change, bool) {
+	if x.Expected != y.Expected {
+		c.Note = fmt.Sprintf("expected %s before, %s now", report.ExpectedWord(x.Expected), report.ExpectedWord(y.Expected))
 	}
 	// Rates are compared by cross multiplication: the sides may differ in runs.
 	rate := func(p, q int) int { return q*c.Before.Runs - p*c.After.Runs }
@@ -293,7 +213,7 @@ func judgeChange(c Change, x, y *cell) (Change, bool) {
 		c.Kind = Regressed
 	case rate(c.Before.Unmet, c.After.Unmet) < 0:
 		c.Kind = Mended
-	case x.expected == 0 && y.expected == 0 && rate(c.Before.Violated, c.After.Violated) > 0:
+	case x.Expected == 0 && y.Expected == 0 && rate(c.Before.Violated, c.After.Violated) > 0:
 		// Nothing is expected of the property, but it was sound before.
 		c.Kind = Regressed
 	case rate(c.Before.Violated, c.After.Violated) != 0 || rate(c.Before.Holds, c.After.Holds) != 0 || c.Note != "":
@@ -304,62 +224,25 @@ func judgeChange(c Change, x, y *cell) (Change, bool) {
 	return c, true
 }
 
-func expectedWord(v checker.Verdict) string {
-	if v == 0 {
-		return "nothing"
-	}
-	return verdictWord(v)
-}
-
 // timingOf compares medians; less than a fifth or 50 ms is noise.
-func timingOf(k cellKey, x, y *cell) (Timing, bool) {
-	if x == nil || y == nil || len(x.walls) == 0 || len(y.walls) == 0 {
+func timingOf(k report.CountKey, x, y *report.Counted) (Timing, bool) {
+	if x == nil || y == nil || len(x.Walls) == 0 || len(y.Walls) == 0 {
 		return Timing{}, false
 	}
 	median := func(walls []int64) time.Duration {
 		s := slices.Sorted(slices.Values(walls))
 		return time.Duration(s[len(s)/2]) * time.Millisecond
 	}
-	t := Timing{Scenario: k.scenario, Variant: k.variant, Before: median(x.walls), After: median(y.walls)}
+	t := Timing{Scenario: k.Scenario, Variant: k.Variant, Before: median(x.Walls), After: median(y.Walls)}
 	diff := (t.After - t.Before).Abs()
 	return t, diff > 50*time.Millisecond && diff*5 > t.Before
 }
 
-func sideOf(results []*Result) Side {
-	t := tallyOf(results)
-	s := Side{Results: t.runs, Variants: t.variants, Unexpected: t.unexpected, Undecided: t.undecided, Versions: map[string]string{}}
+func sideOf(results []*report.Result) Side {
+	s := Side{Results: len(results), Versions: map[string]string{}}
+	s.Variants, s.Unexpected, s.Undecided = report.CountSurprises(results)
 	for _, r := range results {
 		maps.Copy(s.Versions, r.Versions)
 	}
 	return s
-}
-
-// Words says counts for a person: "holds", or "violated in 3 of 10".
-func (c Counts) Words() string {
-	if c.Failed > 0 {
-		if c.Runs == 1 {
-			return "could not be run"
-		}
-		return fmt.Sprintf("could not be run in %d of %d", c.Failed, c.Runs)
-	}
-	var parts []string
-	for _, p := range []struct {
-		n    int
-		word string
-	}{{c.Holds, "holds"}, {c.Violated, "violated"}, {c.Unknown, "unknown"}} {
-		switch {
-		case p.n == 0:
-		case c.Runs == 1 || p.n == c.Runs:
-			parts = append(parts, p.word)
-		default:
-			parts = append(parts, fmt.Sprintf("%s in %d of %d", p.word, p.n, c.Runs))
-		}
-	}
-	if len(parts) == 0 {
-		if c.Runs > 0 {
-			return "could be run"
-		}
-		return "not judged"
-	}
-	return strings.Join(parts, ", ")
 }

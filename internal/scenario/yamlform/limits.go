@@ -1,4 +1,4 @@
-package scenario
+package yamlform
 
 import (
 	"cmp"
@@ -39,7 +39,7 @@ func ruleOf(t reflect.Type, tag reflect.StructTag) *rule {
 
 func newRule(t reflect.Type, tag reflect.StructTag) *rule {
 	r := &rule{least: tag.Get("min"), most: tag.Get("max"), allowed: allowedWords(tag)}
-	read := number
+	read := Number
 	if t == durationType {
 		read = func(s string) float64 { return float64(mustDuration(s)) }
 		r.least = cmp.Or(r.least, "0s")
@@ -59,10 +59,10 @@ func newRule(t reflect.Type, tag reflect.StructTag) *rule {
 // breach says how a value breaks the limits that its tag sets; empty: it keeps
 // them. got is the value as it was written; empty: nobody wrote it.
 func breach(v reflect.Value, tag reflect.StructTag, got string) string {
-	switch {
-	case v.Kind() == reflect.String:
+	if v.Kind() == reflect.String {
 		return textBreach(v.String(), tag)
-	case v.CanInt() || v.CanFloat():
+	}
+	if v.CanInt() || v.CanFloat() {
 		return ruleOf(v.Type(), tag).breach(v, got)
 	}
 	return ""
@@ -83,10 +83,10 @@ func (r *rule) breach(v reflect.Value, got string) string {
 	if (low || high) && got == "" {
 		got = fmt.Sprint(v.Interface())
 	}
-	switch {
-	case low:
+	if low {
 		return fmt.Sprintf("want at least %s, got %s", r.least, got)
-	case high:
+	}
+	if high {
 		return fmt.Sprintf("want at most %s, got %s", r.most, got)
 	}
 	return ""
@@ -99,11 +99,11 @@ func textBreach(text string, tag reflect.StructTag) string {
 func (r *rule) textBreach(text string) string {
 	switch {
 	case r.allowed != nil && !slices.Contains(r.allowed, text):
-		return fmt.Sprintf("%q is not one of the values allowed here", clip(text))
+		return fmt.Sprintf("%q is not one of the values allowed here", Clip(text))
 	case strings.ContainsFunc(text, isControl):
-		return fmt.Sprintf("control characters are not allowed: %q", clip(text))
+		return fmt.Sprintf("control characters are not allowed: %q", Clip(text))
 	case r.pattern != nil && !r.pattern.MatchString(text):
-		return fmt.Sprintf("%q does not match %s", clip(text), r.pattern)
+		return fmt.Sprintf("%q does not match %s", Clip(text), r.pattern)
 	case r.most != "" && len(text) > int(r.high):
 		return fmt.Sprintf("longer than %s bytes", r.most)
 	case r.least != "" && len(text) < int(r.low):
@@ -117,11 +117,11 @@ var textType = reflect.TypeFor[string]()
 // countBreach says how the number of entries of a list or a dictionary breaks the limits
 // of its tag.
 func countBreach(count int, tag reflect.StructTag) string {
-	if least := tag.Get("least"); least != "" && count < int(number(least)) {
-		return fmt.Sprintf("want at least %s, got %d", words.Count(int(number(least)), "entry"), count)
+	if least := tag.Get("least"); least != "" && count < int(Number(least)) {
+		return fmt.Sprintf("want at least %s, got %d", words.Count(int(Number(least)), "entry"), count)
 	}
-	if most := tag.Get("most"); most != "" && count > int(number(most)) {
-		return fmt.Sprintf("want at most %s, got %d", words.Count(int(number(most)), "entry"), count)
+	if most := tag.Get("most"); most != "" && count > int(Number(most)) {
+		return fmt.Sprintf("want at most %s, got %d", words.Count(int(Number(most)), "entry"), count)
 	}
 	return ""
 }
@@ -129,7 +129,7 @@ func countBreach(count int, tag reflect.StructTag) string {
 // nameBreach says how a key of a dictionary breaks the limits of its tag.
 func nameBreach(key string, tag reflect.StructTag) string {
 	if pattern := tag.Get("names"); pattern != "" && !regexp.MustCompile(pattern).MatchString(key) {
-		return fmt.Sprintf("%q does not match %s", clip(key), pattern)
+		return fmt.Sprintf("%q does not match %s", Clip(key), pattern)
 	}
 	return ""
 }
@@ -140,33 +140,33 @@ func isControl(r rune) bool {
 		(r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069)
 }
 
-// limits holds a mapping that no file gave to the limits of its tags. What has no
+// Limits holds a mapping that no file gave to the limits of its tags. What has no
 // default and is zero is left out of a file.
-func (d *decoder) limits(v reflect.Value, path string) {
+func (d *Decoder) Limits(v reflect.Value, path string) {
 	for _, f := range keyed(v.Type()) {
 		switch value := v.Field(f.index); {
 		case f.inline:
-			d.limits(value, path)
+			d.Limits(value, path)
 		case f.given || !value.IsZero():
 			d.limit(value, &f, path)
 		case f.required:
-			d.problemAt(path, "%q is missing", f.key)
+			d.ProblemAt(path, "%q is missing", f.key)
 		}
 	}
 }
 
-func (d *decoder) limit(v reflect.Value, f *keyedField, path string) {
+func (d *Decoder) limit(v reflect.Value, f *keyedField, path string) {
 	if f.rule == nil {
 		if t, ok := v.Addr().Interface().(encoding.TextMarshaler); ok {
 			if _, err := t.MarshalText(); err != nil {
-				d.problemAt(join(path, f.key), "%s", err)
+				d.ProblemAt(Join(path, f.key), "%s", err)
 			}
 			return
 		}
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		d.limits(v, join(path, f.key))
+		d.Limits(v, Join(path, f.key))
 	case reflect.Slice:
 		for i := range v.Len() {
 			d.limit(v.Index(i), f, path)
@@ -178,7 +178,7 @@ func (d *decoder) limit(v reflect.Value, f *keyedField, path string) {
 			return
 		}
 		if message := f.rule.breach(v, ""); message != "" {
-			d.problemAt(join(path, f.key), "%s", message)
+			d.ProblemAt(Join(path, f.key), "%s", message)
 		}
 	}
 }

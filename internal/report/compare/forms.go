@@ -1,8 +1,9 @@
 //go:build !js
 
-package report
+package compare
 
 import (
+	"embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,10 +17,12 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
-// WriteComparisonText writes a comparison for a person at a terminal.
-func WriteComparisonText(w io.Writer, c Comparison, o terminal.Options) error {
-	p := printer{terminal.New(o)}
-	tones := map[Kind]terminal.Tone{Regressed: terminal.Bad, Mended: terminal.Good, Changed: terminal.Doubt, Gone: terminal.Faint, Added: terminal.Faint}
+// WriteText writes a comparison for a person at a terminal.
+func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
+	p := terminal.New(o)
+	tones := map[Kind]terminal.Tone{
+		Regressed: terminal.Bad, Mended: terminal.Good, Changed: terminal.Doubt, Gone: terminal.Faint, Added: terminal.Faint,
+	}
 	for _, d := range c.Differences {
 		p.Print(p.Paint(terminal.Doubt, terminal.Pad("differs", 9)), "  ", p.Paint(terminal.Strong, plain.Text(d.place())), "\n")
 		for _, line := range terminal.Wrap(plain.Text(d.words()), p.Width-11) {
@@ -44,7 +47,7 @@ func WriteComparisonText(w io.Writer, c Comparison, o terminal.Options) error {
 	}
 	for _, t := range c.Timings {
 		p.Print(p.Paint(terminal.Faint, terminal.Pad("time", 9)), "  ", plain.Text(t.Scenario+" / "+t.Variant), "  ",
-			p.ascii(words.Duration(t.Before)), " to ", p.ascii(words.Duration(t.After)), "\n")
+			ascii(p, words.Duration(t.Before)), " to ", ascii(p, words.Duration(t.After)), "\n")
 	}
 	word := p.Paint(terminal.Good, "NO REGRESSION")
 	switch {
@@ -70,7 +73,7 @@ func WriteComparisonText(w io.Writer, c Comparison, o terminal.Options) error {
 }
 
 // ascii keeps the micro sign off terminals that do not have it.
-func (p *printer) ascii(s string) string {
+func ascii(p *terminal.Printer, s string) string {
 	if p.Unicode {
 		return s
 	}
@@ -85,8 +88,8 @@ func (c *Change) place() string {
 	return placeOf(c.Scenario, c.Variant) + ": " + string(c.Property)
 }
 
-// WriteComparisonJSON writes a comparison for programs.
-func WriteComparisonJSON(w io.Writer, c Comparison) error {
+// WriteJSON writes a comparison for programs.
+func WriteJSON(w io.Writer, c Comparison) error {
 	data, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
 		return fmt.Errorf("failed to encode the comparison: %w", err)
@@ -95,9 +98,14 @@ func WriteComparisonJSON(w io.Writer, c Comparison) error {
 	return err
 }
 
-// WriteComparisonHTML writes a comparison as a page of its own.
-func WriteComparisonHTML(w io.Writer, c Comparison) error {
-	p := comparePage{Comparison: c, Badge: page.Badge{Class: "safe", Icon: "✓", Word: "No regression"}, Headline: c.headline()}
+//go:embed compare.tmpl
+var files embed.FS
+
+var templates = page.Parse(files, nil)
+
+// WriteHTML writes a comparison as a page of its own.
+func WriteHTML(w io.Writer, c Comparison) error {
+	p := comparisonPage{Comparison: c, Badge: page.Badge{Class: "safe", Icon: "✓", Word: "No regression"}, Headline: c.headline()}
 	switch {
 	case c.Regression:
 		p.Badge = page.Badge{Class: "unsafe", Icon: "✗", Word: "Regression"}
@@ -109,11 +117,12 @@ func WriteComparisonHTML(w io.Writer, c Comparison) error {
 		p.Badge = page.Badge{Class: "undecided", Icon: "≠", Word: "Different runs"}
 	}
 	badges := map[Kind]page.Badge{
-		Regressed: {Class: "unsafe", Icon: "✗", Word: "regressed"}, Mended: {Class: "safe", Icon: "✓", Word: "mended"}, Changed: {Class: "undecided", Icon: "≠", Word: "changed"},
-		Gone: {Class: "undecided", Icon: "−", Word: "gone"}, Added: {Class: "undecided", Icon: "+", Word: "added"},
+		Regressed: {Class: "unsafe", Icon: "✗", Word: "regressed"}, Mended: {Class: "safe", Icon: "✓", Word: "mended"},
+		Changed: {Class: "undecided", Icon: "≠", Word: "changed"},
+		Gone:    {Class: "undecided", Icon: "−", Word: "gone"}, Added: {Class: "undecided", Icon: "+", Word: "added"},
 	}
 	for i := range c.Changes {
-		p.Rows = append(p.Rows, compareRow{c.Changes[i], badges[c.Changes[i].Kind]})
+		p.Rows = append(p.Rows, row{c.Changes[i], badges[c.Changes[i].Kind]})
 	}
 	names := maps.Clone(c.Before.Versions)
 	maps.Copy(names, c.After.Versions)
@@ -125,15 +134,15 @@ func WriteComparisonHTML(w io.Writer, c Comparison) error {
 	return templates.Write(w, "compare.tmpl", p)
 }
 
-type comparePage struct {
+type comparisonPage struct {
 	Comparison
 	Badge    page.Badge
 	Headline string
-	Rows     []compareRow
+	Rows     []row
 	Versions [][3]string
 }
 
-type compareRow struct {
+type row struct {
 	Change
 	Badge page.Badge
 }

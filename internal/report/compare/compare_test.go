@@ -1,0 +1,180 @@
+package compare_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/compare"
+	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
+	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
+)
+
+func write(t *testing.T, f func(*bytes.Buffer) error) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := f(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestResults(t *testing.T) {
+	gc := reporttest.GCPause
+	with := func(change func(*report.Result)) []*report.Result {
+		r := gc()
+		change(r)
+		return []*report.Result{r}
+	}
+	set := func(v checker.Verdict, met bool) func(*report.Result) {
+		return func(r *report.Result) {
+			p := &r.Variants[1].Properties[3]
+			p.Verdict, p.Met = v, met
+		}
+	}
+	repeat := func(n, bad int) []*report.Result {
+		var list []*report.Result
+		for i := range n {
+			r := gc()
+			if i < bad {
+				set(checker.Violated, false)(r)
+			}
+			list = append(list, r)
+		}
+		return list
+	}
+	one := []*report.Result{gc()}
+	for name, c := range map[string]struct {
+		a, b       []*report.Result
+		regression bool
+		kinds      string
+	}{
+		"the same":            {one, one, false, ""},
+		"nothing":             {nil, nil, false, ""},
+		"broken":              {one, with(set(checker.Violated, false)), true, "regressed"},
+		"mended":              {with(set(checker.Violated, false)), one, false, "mended"},
+		"undecided now":       {one, with(set(checker.Unknown, false)), true, "regressed"},
+		"could not run":       {one, with(func(r *report.Result) { r.Error = "no redis-server" }), true, "regressed"},
+		"gone":                {one, with(func(r *report.Result) { r.Variants = r.Variants[:1] }), false, "gone gone gone gone gone"},
+		"new":                 {with(func(r *report.Result) { r.Variants = r.Variants[:1] }), one, false, "added added added added added"},
+		"new and bad":         {nil, []*report.Result{reporttest.Undecided()}, false, "added"},
+		"new, could not run":  {nil, with(func(r *report.Result) { r.Error, r.Variants = "no redis-server", nil }), false, "added"},
+		"gone, could not run": {with(func(r *report.Result) { r.Error, r.Variants = "no redis-server", nil }), nil, false, "gone"},
+		"more often":          {repeat(10, 1), repeat(10, 4), true, "regressed"},
+		"as often":            {repeat(10, 1), repeat(20, 2), false, ""},
+		"less often":          {repeat(10, 4), repeat(10, 1), false, "mended"},
+		"unasked, but broken": {one, with(func(r *report.Result) { r.Variants[1].Properties[4].Verdict = checker.Violated }), true, "regressed"},
+		"expected otherwise": {one, with(func(r *report.Result) {
+			set(checker.Violated, true)(r)
+			r.Variants[1].Properties[3].Expected = checker.Violated
+		}), false, "changed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := compare.Results(c.a, c.b)
+			var kinds []string
+			for _, ch := range got.Changes {
+				kinds = append(kinds, string(ch.Kind))
+			}
+			if got.Regression != c.regression || strings.Join(kinds, " ") != c.kinds {
+				t.Errorf("regression %v, kinds %q; want %v, %q", got.Regression, kinds, c.regression, c.kinds)
+			}
+			for _, f := range []func(*bytes.Buffer) error{
+				func(b *bytes.Buffer) error { return compare.WriteJSON(b, got) },
+				func(b *bytes.Buffer) error { return compare.WriteHTML(b, got) },
+				func(b *bytes.Buffer) error { return compare.WriteText(b, got, terminal.Options{}) },
+			} {
+				write(t, f)
+			}
+		})
+	}
+}
+
+// Runs that are not of the same thing never pass as unchanged.
+func TestSaysInWhatTheRunsDiffer(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*report.Result)
+		want   string // in the text
+		head   string // of the page
+	}{
+		"world": {func(r *report.Result) { r.World, r.Nodes = "virtual", "" },
+			"world: live before, virtual after", "No verdict changed, but the runs differ"},
+		"nodes": {func(r *report.Result) { r.Nodes = "docker" },
+			"nodes: process before, docker after", "No verdict changed, but the runs differ"},
+		"facts": {func(r *report.Result) { r.Facts = []string{"3 nodes"} }, "settings: 5 nodes", "No verdict changed, but the runs differ"},
+		"file": {func(r *report.Result) { r.ScenarioDigest = strings.Repeat("f", 64) },
+			"scenario file: ", "No verdict changed, but the runs differ"},
+		"fewer": {func(r *report.Result) { r.Variants = r.Variants[:1] },
+			"0 verdicts changed, 4 the same, 5 on one side only", "No verdict changed, but the runs differ"},
+		"others": {func(r *report.Result) { r.Scenario = "other" }, "NOTHING TO COMPARE", "Nothing could be compared"},
+		"none":   {func(*report.Result) {}, "NO REGRESSION 0 verdicts changed, 9 the same\n", "Nothing changed"},
+	} {
+		before, after := reporttest.GCPause(), reporttest.GCPause()
+		before.ScenarioDigest, after.ScenarioDigest = strings.Repeat("0", 64), strings.Repeat("0", 64)
+		c.change(after)
+		got := compare.Results([]*report.Result{before}, []*report.Result{after})
+		text := write(t, func(b *bytes.Buffer) error { return compare.WriteText(b, got, terminal.Options{}) })
+		if !strings.Contains(text, c.want) {
+			t.Errorf("%s: no %q in\n%s", name, c.want, text)
+		}
+		page := write(t, func(b *bytes.Buffer) error { return compare.WriteHTML(b, got) })
+		if !strings.Contains(page, "<h1>"+c.head+"</h1>") {
+			t.Errorf("%s: the page is not headed %q", name, c.head)
+		}
+		if got.Regression || name == "world" && len(got.Timings) > 0 {
+			t.Errorf("%s: regression %v, timings %v", name, got.Regression, got.Timings)
+		}
+	}
+}
+
+// What got worse is a regression of the same runs alone. In another world, or with another scenario file, it is undecided.
+func TestWorseInOtherRunsIsUndecided(t *testing.T) {
+	for name, c := range map[string]struct {
+		change             func(*report.Result)
+		regression         bool
+		unclear            int
+		kinds, want, badge string
+	}{
+		"the same runs": {func(*report.Result) {}, true, 0, "regressed", "REGRESSION 1 verdict changed, 8 the same\n", "Regression"},
+		"nodes": {func(r *report.Result) { r.Nodes = "docker" }, true, 0,
+			"regressed", "REGRESSION 1 verdict changed, 8 the same, but the runs themselves differ: 1 difference\n", "Regression"},
+		"world": {func(r *report.Result) { r.World, r.Nodes = "virtual", "" }, false, 1, "changed",
+			"UNDECIDED 1 verdict changed, 8 the same, but the runs themselves differ: 1 difference; 1 worse, which may be for that reason\n",
+			"Undecided"},
+		"file": {func(r *report.Result) { r.ScenarioDigest = strings.Repeat("f", 64) }, false, 1,
+			"changed", "(cannot be compared: another scenario file)", "Undecided"},
+	} {
+		before, after := reporttest.GCPause(), reporttest.GCPause()
+		before.ScenarioDigest, after.ScenarioDigest = strings.Repeat("0", 64), strings.Repeat("0", 64)
+		p := &after.Variants[1].Properties[3]
+		p.Verdict, p.Met = checker.Violated, false
+		c.change(after)
+		got := compare.Results([]*report.Result{before}, []*report.Result{after})
+		var kinds []string
+		for _, ch := range got.Changes {
+			kinds = append(kinds, string(ch.Kind))
+		}
+		if got.Regression != c.regression || got.Unclear != c.unclear || strings.Join(kinds, " ") != c.kinds {
+			t.Errorf("%s: regression %v, %d unclear, %q", name, got.Regression, got.Unclear, kinds)
+		}
+		text := write(t, func(b *bytes.Buffer) error { return compare.WriteText(b, got, terminal.Options{Width: 200}) })
+		if !strings.Contains(text, c.want) {
+			t.Errorf("%s: no %q in\n%s", name, c.want, text)
+		}
+		page := write(t, func(b *bytes.Buffer) error { return compare.WriteHTML(b, got) })
+		if !strings.Contains(page, "<title>"+c.badge+":") {
+			t.Errorf("%s: the page is not %q", name, c.badge)
+		}
+	}
+}
+
+func TestGolden(t *testing.T) {
+	slow := reporttest.Unexpected()
+	slow.Scenario, slow.Variants[0].WallMS = "gc-pause", 9000
+	slow.Versions["redis"] = "8.0.0"
+	c := compare.Results([]*report.Result{reporttest.GCPause()}, []*report.Result{slow})
+	reporttest.SameAs(t, "compare.txt", []byte(write(t, func(b *bytes.Buffer) error { return compare.WriteText(b, c, terminal.Options{}) })))
+	reporttest.SameAs(t, "compare.json", []byte(write(t, func(b *bytes.Buffer) error { return compare.WriteJSON(b, c) })))
+	reporttest.SameAs(t, "compare.html", []byte(write(t, func(b *bytes.Buffer) error { return compare.WriteHTML(b, c) })))
+}

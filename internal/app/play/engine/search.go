@@ -159,8 +159,8 @@ const (
 )
 
 // Sweep measures as it is asked to, row by row, in the scenario and from the seed of an experiment. Where no settings are named, it takes
-// those that suit the scenario; where no property is named, linearizable-resource, or what the workload has in its place. tell is told of the
-// progress, and may end ctx.
+// those that suit the scenario; where no property is named, linearizable-resource, or what the workload has in its place. tell is told of
+// the progress, and may end ctx.
 func Sweep(ctx context.Context, e Experiment, g request.Sweep, tell func(Rates)) (Rates, error) {
 	s, v, err := variantOf(e.YAML, e.Variant)
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/campaign"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
-	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
@@ -118,10 +117,7 @@ flags, 4 the database cannot be used.`,
 	databaseFlags(a, c, &w.Database)
 	c.Flags().Var(&runs, "runs", "how many runs to make: 200k, 5M, 10B")
 	c.Flags().Uint64Var(&r.Seed, "seed", 0, "the first seed")
-	c.Flags().BoolVar(&r.Bare, "bare", false, "leave out the scenario's own faults")
-	c.Flags().BoolVar(&r.Unguided, "unguided", false, "draw every schedule afresh; do not change earlier ones")
-	c.Flags().StringSliceVar(&r.Kinds, "kinds", nil, "the kinds of faults to draw (default: "+strings.Join(explore.Kinds(), ",")+")")
-	registerList(c, "kinds", explore.Kinds())
+	drawingFlags(c, &r.Drawing)
 	c.Flags().Var(&rangeRuns, "range",
 		fmt.Sprintf("how many runs a worker makes at a time (default: about 10 s of this machine's work; %d with --world live)", app.ShardRuns))
 	c.Flags().Uint64Var(&epochRanges, "epoch", 256,

@@ -91,15 +91,20 @@ func searchFlags(c *cobra.Command, r *request.Search) {
 	c.Flags().StringVar(&r.Lock, "lock", "", "the lock to search, in the place of the scenario's own (with --world live): "+
 		"a command with its arguments, quoted as for a shell, or a lock of sim")
 	targetFlags(c, &r.Target, "the properties whose violation counts, the gravest first", app.SearchProperties()...)
-	c.Flags().BoolVar(&r.Bare, "bare", false, "leave out the scenario's own faults")
-	c.Flags().BoolVar(&r.Unguided, "unguided", false, "draw every schedule afresh; do not change earlier ones")
+	drawingFlags(c, &r.Drawing)
 	c.Flags().BoolVar(&r.Resume, "resume", false, "continue an earlier search that had the same flags and folder")
-	c.Flags().StringSliceVar(&r.Kinds, "kinds", nil, "the kinds of faults to draw (default: "+strings.Join(explore.Kinds(), ",")+")")
 	c.Flags().Uint64Var(&r.Seed, "seed", 0, "the first seed")
 	c.Flags().Uint64Var(&r.Seeds, "seeds", 0, "how many runs to make (default: as many as the time allows)")
 	durationFlag(c, &r.For, "for", "how long to search; 0s: until all --seeds runs are made")
 	c.Flags().IntVar(&r.StopAt, "stop-at", 0, "stop after this many violations; with --world live, of those that show again (default: never)")
 	c.Flags().IntVarP(&r.Jobs, "jobs", "j", r.Jobs, "how many runs at once (default: one for each processor; with --world live four)")
 	c.Flags().StringVar(&r.Out, "out", r.Out, "folder for the scenarios that are found")
+}
+
+// drawingFlags say how schedules are drawn. A new one is a field of explore.Drawing, and a line here.
+func drawingFlags(c *cobra.Command, d *explore.Drawing) {
+	c.Flags().BoolVar(&d.Bare, "bare", false, "leave out the scenario's own faults")
+	c.Flags().BoolVar(&d.Unguided, "unguided", false, "draw every schedule afresh; do not change earlier ones")
+	c.Flags().StringSliceVar(&d.Kinds, "kinds", nil, "the kinds of faults to draw (default: "+strings.Join(explore.Kinds(), ",")+")")
 	registerList(c, "kinds", explore.Kinds())
 }

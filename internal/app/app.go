@@ -35,9 +35,9 @@ type Env struct {
 
 // Permit is what the user's own command line permits. No file, and no request from elsewhere, can.
 type Permit struct {
-	// Lock: the request's lock program may be started. It was named on the command line.
+	// Lock: the request's lock program may be started. It was named on the command line; or sim.yaml names it, and --allow-programs was given.
 	Lock bool
-	// Programs: the lock programs that scenarios and sim.yaml name may be started.
+	// Programs: the lock programs that scenarios name may be started.
 	Programs bool
 	// Hooks: the commands that scenarios name for servers that exist already may be run.
 	Hooks bool

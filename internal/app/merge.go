@@ -77,7 +77,7 @@ func MergeSearches(ctx context.Context, env *Env, w *shard.Whole, out string, l 
 	s := &searching{Env: env, listener: l, reportsAt: w.Started,
 		out: &SearchResult{Request: r, Part: part, Report: part.Report(), Seeds: w.Work.Units, Took: tookOf(w)}}
 	of := &s.out.Of
-	*of = explore.Search{Bare: r.Bare, Kinds: r.Kinds, Unguided: r.Unguided, First: part.First}
+	*of = explore.Search{Drawing: r.Drawing, First: part.First}
 	if of.Scenario, err = scenario.Parse(fileOf(w), text); err != nil {
 		return nil, Usagef("the scenario of the shards: %w", err)
 	}

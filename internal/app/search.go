@@ -166,7 +166,7 @@ const liveJobs = 4
 // choose finds what is to be searched.
 func (s *searching) choose(ctx context.Context) error {
 	r, of := &s.out.Request, &s.out.Of
-	*of = explore.Search{Bare: r.Bare, Kinds: r.Kinds, Unguided: r.Unguided, First: r.Seed, Seeds: r.Seeds, StopAt: r.StopAt, Workers: r.Jobs}
+	*of = explore.Search{Drawing: r.Drawing, First: r.Seed, Seeds: r.Seeds, StopAt: r.StopAt, Workers: r.Jobs}
 	if r.World == request.Virtual {
 		debug.SetGCPercent(runsLeaveLittle)
 		found, v, properties, err := LoadTarget(r.Target, SearchProperties())
@@ -221,7 +221,7 @@ func (s *searching) takeShare() (err error) {
 // make makes the runs.
 func (s *searching) make(ctx context.Context) (err error) {
 	out, of, l := s.out, &s.out.Of, s.listener
-	state := newSearchState(*of, out.Request.Out)
+	state := newSearchState(*of, out.Request)
 	if out.Request.Resume {
 		if of.From, err = state.load(); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
@@ -27,10 +28,10 @@ type searchState struct {
 const stateEvery = 5 * time.Second
 
 // newSearchState names the state of a search in the folder of what it finds.
-func newSearchState(s explore.Search, out string) *searchState {
-	identity := fmt.Sprintf("%s\n%s\n%v\n%v\n%v\n%v\n%d", s.Scenario.Text, s.Variant, s.Bare, s.Kinds, s.Unguided, s.Properties, s.First)
+func newSearchState(s explore.Search, r request.Search) *searchState {
+	identity := fmt.Sprintf("%s\n%s\n%s\n%s\n%+v\n%v\n%d", r.World, r.Lock, s.Scenario.Text, s.Variant, s.Drawing, s.Properties, s.First)
 	name := fmt.Sprintf("%.40s-%s.search.json", s.Scenario.Name, s.Variant)
-	return &searchState{path: filepath.Join(out, name),
+	return &searchState{path: filepath.Join(r.Out, name),
 		of: fmt.Sprintf("%x", sha256.Sum256([]byte(identity))), began: time.Now(), written: time.Now()}
 }
 
@@ -51,7 +52,7 @@ func (f *searchState) load() (*explore.State, error) {
 	}
 	if s.Of != f.of {
 		return nil, Usagef("%s belongs to another search: the scenario, --lock, --variant, "+
-			"--kinds, --property, --bare, --unguided or --seed was different", f.path).
+			"--world, --kinds, --property, --seed or how schedules are drawn was different", f.path).
 			Hint("leave out --resume to start a new search")
 	}
 	f.before = s.TookMS

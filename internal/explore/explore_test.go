@@ -84,7 +84,7 @@ func TestSearchFindsMistakes(t *testing.T) {
 			if test.text == "" || test.text[0] == 'f' {
 				text += "lock: {algorithm: redlock, ttl: 500ms}\n"
 			}
-			s := Search{Scenario: parse(t, text+test.text), Kinds: test.kinds, Seeds: 3000, StopAt: 1, Properties: []checker.Property{test.property}}
+			s := Search{Scenario: parse(t, text+test.text), Drawing: Drawing{Kinds: test.kinds}, Seeds: 3000, StopAt: 1, Properties: []checker.Property{test.property}}
 			r := search(t, s)
 			if found := r.Violations() > 0; found != test.found {
 				t.Errorf("found: %v, want %v (%d runs) %+v", found, test.found, r.Runs, r.Found)
@@ -96,7 +96,7 @@ func TestSearchFindsMistakes(t *testing.T) {
 
 // TestShrink: what is shrunk fails again from its file, and is small.
 func TestShrink(t *testing.T) {
-	s := Search{Scenario: parse(t, head), Seeds: 400, Kinds: []string{"pause", "clock", "latency", "kill"}}
+	s := Search{Scenario: parse(t, head), Seeds: 400, Drawing: Drawing{Kinds: []string{"pause", "clock", "latency", "kill"}}}
 	s.Variant, s.Properties = scenario.DefaultVariant, claims
 	r := search(t, s)
 	if len(r.Found) == 0 {

@@ -22,8 +22,8 @@ func (t *target) search(tb testing.TB, first uint64, unguided bool, patience uin
 	if err != nil {
 		tb.Fatalf("%s: %v", t.name, err)
 	}
-	return Search{Scenario: sc, Variant: scenario.DefaultVariant, Kinds: t.kinds, Properties: []checker.Property{t.property},
-		First: first, Seeds: patience, StopAt: 1, Unguided: unguided, Workers: 2}
+	return Search{Scenario: sc, Variant: scenario.DefaultVariant, Drawing: Drawing{Kinds: t.kinds, Unguided: unguided}, Properties: []checker.Property{t.property},
+		First: first, Seeds: patience, StopAt: 1, Workers: 2}
 }
 
 // firstFound is how many runs a search needs to the first violation of a target
@@ -131,7 +131,7 @@ func TestNoFalseAlarm(t *testing.T) {
 	}
 	runs := uint64(suite.Amount(t, 20_000, 4_000))
 	r := search(t, Search{Scenario: sc, Seeds: runs, Workers: 2, Properties: []checker.Property{checker.ExclusiveLease},
-		Kinds: strings.Split("pause,latency,hold,cut,reset,bandwidth,limit-data,slow-close,stall", ",")})
+		Drawing: Drawing{Kinds: strings.Split("pause,latency,hold,cut,reset,bandwidth,limit-data,slow-close,stall", ",")}})
 	if r.Runs != runs || r.Violations() > 0 {
 		t.Errorf("%d runs: %+v", r.Runs, r.Classes)
 	}

@@ -138,7 +138,7 @@ func TestPartsWithHoles(t *testing.T) {
 // say so in the same words.
 func TestSearchesMerge(t *testing.T) {
 	s := Search{Scenario: parse(t, head), Variant: scenario.DefaultVariant,
-		Properties: claims, First: 40, Seeds: 500, Workers: 2, Unguided: true}
+		Properties: claims, First: 40, Seeds: 500, Workers: 2, Drawing: Drawing{Unguided: true}}
 	whole, err := s.RunPart(context.Background())
 	if err != nil || len(whole.Found) == 0 {
 		t.Fatalf("%v, %d found", err, len(whole.Found))

@@ -18,7 +18,7 @@ import (
 // real is a search as among real servers, in the virtual world, where it is quick.
 func real(t *testing.T, text string, p checker.Property, kinds ...string) Search {
 	t.Helper()
-	return Search{Scenario: parse(t, text), Variant: scenario.DefaultVariant, Kinds: kinds, Properties: []checker.Property{p},
+	return Search{Scenario: parse(t, text), Variant: scenario.DefaultVariant, Drawing: Drawing{Kinds: kinds}, Properties: []checker.Property{p},
 		Workers: 2, Real: &Real{Commands: []string{"SET", "EVALSHA"}}}
 }
 

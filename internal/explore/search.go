@@ -18,12 +18,7 @@ type Search struct {
 	// Bare is set, they take the place of the scenario's own.
 	Scenario *scenario.Scenario
 	Variant  string
-	Bare     bool
-	// Kinds are the kinds of faults allowed; none: all that can be drawn.
-	Kinds []string
-	// Unguided draws every schedule afresh. Otherwise half of them are changes
-	// of schedules that led to something new.
-	Unguided bool
+	Drawing
 	// Properties are those whose violation counts.
 	Properties []checker.Property
 	// First is the first seed, Seeds how many to try at most; 0: no bound.
@@ -50,6 +45,17 @@ type Search struct {
 	Real *Real
 	// counts says whether a violation counts; nil: all do.
 	counts func(Found) bool
+}
+
+// Drawing is how the schedules of a search are drawn. It is also what a request for a search says of that, so it has names in JSON.
+type Drawing struct {
+	// Kinds are the kinds of faults allowed; none: all that can be drawn.
+	Kinds []string `json:"kinds,omitempty"`
+	// Bare leaves out the scenario's own faults.
+	Bare bool `json:"bare,omitempty"`
+	// Unguided draws every schedule afresh. Otherwise half of them are changes
+	// of schedules that led to something new.
+	Unguided bool `json:"unguided,omitempty"`
 }
 
 // Report is what a search has found so far.

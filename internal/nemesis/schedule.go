@@ -280,8 +280,8 @@ func (s *Schedule) fire(due, done []int, m *world.Message) {
 	}
 }
 
-// slowFault is one whose effects others can see before it has begun as a whole. Where its target stands still
-// before that, it is told of then: nothing that comes of it stands before it.
+// slowFault is one whose effects others can see before Begin returns. If its target can be frozen first, its begin is
+// recorded then, so that no effect precedes it in the history.
 type slowFault interface {
 	freezeTarget(w world.World) bool
 }

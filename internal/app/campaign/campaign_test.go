@@ -113,7 +113,7 @@ func definition(tb testing.TB, unguided bool) Definition {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r := &request.Search{World: request.Virtual, Unguided: unguided, Seed: 7, Seeds: 3000,
+	r := &request.Search{World: request.Virtual, Drawing: explore.Drawing{Unguided: unguided}, Seed: 7, Seeds: 3000,
 		Target: request.Target{Scenario: s.File, Variant: "fenced"}}
 	for _, p := range checker.Demanded("", false) {
 		r.Properties = append(r.Properties, string(p))

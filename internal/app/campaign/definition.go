@@ -98,7 +98,7 @@ func (d *Definition) checkNames() error {
 // reaches no address.
 func (d *Definition) Search() (explore.Search, error) {
 	r := d.search()
-	search := explore.Search{Variant: r.Variant, Bare: r.Bare, Kinds: r.Kinds, Unguided: r.Unguided,
+	search := explore.Search{Variant: r.Variant, Drawing: r.Drawing,
 		Properties: d.properties(), First: r.Seed, Seeds: r.Seeds, Workers: 1}
 	switch {
 	case d.IsLive():

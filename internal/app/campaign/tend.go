@@ -53,7 +53,7 @@ func (s *Store) tend(ctx context.Context, id int64) (more bool, err error) {
 		return false, err
 	}
 	r := d.search()
-	search := explore.Search{Properties: d.properties(), First: r.Seed, Unguided: r.Unguided}
+	search := explore.Search{Properties: d.properties(), First: r.Seed, Drawing: r.Drawing}
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		t := &tended{Store: s, ctx: ctx, tx: tx, id: id, d: d, search: search, violations: -1}
 		err := tx.QueryRow(ctx, `select queued, merged, merged_runs from redlock_sim.campaign

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/explore"
 )
 
 // The worlds in which something can be run.
@@ -38,11 +40,8 @@ type Search struct {
 	Seeds uint64 `json:"seeds"`
 	// For is how long to search; 0: until all Seeds are run.
 	For Duration `json:"for"`
-	// Kinds are those of the faults that are drawn; empty: all, or those that a lock is meant to survive.
-	Kinds []string `json:"kinds,omitempty"`
-	// Bare leaves out the scenario's own faults. Unguided draws every schedule afresh.
-	Bare     bool `json:"bare,omitempty"`
-	Unguided bool `json:"unguided,omitempty"`
+	// Drawing is how schedules are drawn. Among real servers no kinds stand for those that a lock is meant to survive.
+	explore.Drawing
 	// StopAt ends the search after so many violations; 0: never.
 	StopAt int `json:"stop-at,omitempty"`
 	Place

@@ -26,7 +26,7 @@ import (
 
 // Programs are the lock programs of some scenarios, as they describe themselves.
 type Programs struct {
-	// own is in the place of the lock of every scenario; nil: each has its own.
+	// own is the user's lock, in the place of those of all scenarios; nil: each scenario keeps its lock.
 	own *scenario.StandIn
 	// ready is by how a program is started.
 	ready map[string]*program.Ready

@@ -61,7 +61,7 @@ func Search(ctx context.Context, e Experiment, r request.Search, tell func(Hunte
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
 	began, told := time.Now(), time.Now()
-	search := explore.Search{Scenario: s, Variant: v.Name, Bare: r.Bare, Unguided: r.Unguided, Kinds: r.Kinds, First: e.Seed, Workers: 1,
+	search := explore.Search{Scenario: s, Variant: v.Name, Drawing: r.Drawing, First: e.Seed, Workers: 1,
 		Properties: v.Setup.Judged(v.Setup.Demanded())}
 	search.Progress = func(r explore.Report) {
 		if time.Since(began) >= lasts { // nothing else may be let in to tell the time

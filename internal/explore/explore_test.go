@@ -84,7 +84,8 @@ func TestSearchFindsMistakes(t *testing.T) {
 			if test.text == "" || test.text[0] == 'f' {
 				text += "lock: {algorithm: redlock, ttl: 500ms}\n"
 			}
-			s := Search{Scenario: parse(t, text+test.text), Drawing: Drawing{Kinds: test.kinds}, Seeds: 3000, StopAt: 1, Properties: []checker.Property{test.property}}
+			s := Search{Scenario: parse(t, text+test.text), Drawing: Drawing{Kinds: test.kinds}, Seeds: 3000, StopAt: 1,
+				Properties: []checker.Property{test.property}}
 			r := search(t, s)
 			if found := r.Violations() > 0; found != test.found {
 				t.Errorf("found: %v, want %v (%d runs) %+v", found, test.found, r.Runs, r.Found)

@@ -22,8 +22,9 @@ func (t *target) search(tb testing.TB, first uint64, unguided bool, patience uin
 	if err != nil {
 		tb.Fatalf("%s: %v", t.name, err)
 	}
-	return Search{Scenario: sc, Variant: scenario.DefaultVariant, Drawing: Drawing{Kinds: t.kinds, Unguided: unguided}, Properties: []checker.Property{t.property},
-		First: first, Seeds: patience, StopAt: 1, Workers: 2}
+	return Search{Scenario: sc, Variant: scenario.DefaultVariant, Drawing: Drawing{Kinds: t.kinds, Unguided: unguided},
+		Properties: []checker.Property{t.property},
+		First:      first, Seeds: patience, StopAt: 1, Workers: 2}
 }
 
 // firstFound is how many runs a search needs to the first violation of a target

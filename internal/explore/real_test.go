@@ -18,8 +18,9 @@ import (
 // real is a search as among real servers, in the virtual world, where it is quick.
 func real(t *testing.T, text string, p checker.Property, kinds ...string) Search {
 	t.Helper()
-	return Search{Scenario: parse(t, text), Variant: scenario.DefaultVariant, Drawing: Drawing{Kinds: kinds}, Properties: []checker.Property{p},
-		Workers: 2, Real: &Real{Commands: []string{"SET", "EVALSHA"}}}
+	return Search{Scenario: parse(t, text), Variant: scenario.DefaultVariant, Drawing: Drawing{Kinds: kinds},
+		Properties: []checker.Property{p},
+		Workers:    2, Real: &Real{Commands: []string{"SET", "EVALSHA"}}}
 }
 
 const plainDelete = "name: x\nlock: {algorithm: redlock, ttl: 500ms, switches: {release: delete}}\nnodes: {count: 3}\n" + clientsOfTargets

@@ -12,9 +12,10 @@ import (
 
 // What is written is read again, and the command line names what is not as usual, in the order of the fields.
 func TestRequests(t *testing.T) {
-	r := &request.Search{World: request.Live, Lock: "python3 my_lock.py", Seeds: 10, For: request.Duration(90 * time.Second), Drawing: explore.Drawing{Bare: true},
-		Target: request.Target{Scenario: "a b.yaml", Properties: []string{"x", "y"}},
-		Place:  request.Place{Jobs: 3, Out: "out", Part: &request.Shard{Index: 2, Of: 4}}}
+	r := &request.Search{World: request.Live, Lock: "python3 my_lock.py", Seeds: 10, For: request.Duration(90 * time.Second),
+		Drawing: explore.Drawing{Bare: true},
+		Target:  request.Target{Scenario: "a b.yaml", Properties: []string{"x", "y"}},
+		Place:   request.Place{Jobs: 3, Out: "out", Part: &request.Shard{Index: 2, Of: 4}}}
 	text, err := json.Marshal(request.Of(r))
 	if err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func (f *Follower) add(entries []Entry, words []string) ([]Entry, error) {
 		if f.multi {
 			return entries, errors.New("MULTI within MULTI")
 		}
-		f.multi = true
+		f.multi, f.dbBefore, f.secondBefore = true, f.db, f.second
 	case is(words[0], "exec") && len(words) == 1:
 		if !f.multi {
 			return entries, errors.New("EXEC without MULTI")

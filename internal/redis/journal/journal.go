@@ -85,6 +85,9 @@ type Follower struct {
 	block  []Entry
 	db     int
 	second int64
+	// dbBefore and secondBefore are db and second of where the block that has begun begins.
+	dbBefore     int
+	secondBefore int64
 }
 
 // step is what is to be done once the file has been read to its end: open another, or add a mark.
@@ -316,8 +319,8 @@ func (f *Follower) open(s step) error {
 	if s.present {
 		f.until = info.Size()
 	}
-	f.head, f.db, f.second = nil, -1, 0
 	f.goOnAt(0, nil)
+	f.head, f.db, f.second = nil, -1, 0
 	if (s.kind == Base || !f.manifest) && magic(file) {
 		f.goOnAt(info.Size(), nil)
 	}
@@ -332,8 +335,11 @@ func (f *Follower) goOnAt(offset int64, tail []byte) {
 	f.at, f.end, f.whole, f.hole = len(f.buf), offset, offset, false
 }
 
-// forgetBlock forgets a block that will not come to its end.
+// forgetBlock forgets a block that will not come to its end, and with it the SELECTs and annotations within it.
 func (f *Follower) forgetBlock() {
+	if f.multi {
+		f.db, f.second = f.dbBefore, f.secondBefore
+	}
 	f.multi, f.block = false, nil
 	f.buf = f.buf[:f.at]
 }

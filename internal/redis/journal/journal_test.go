@@ -166,6 +166,25 @@ func TestPreamble(t *testing.T) {
 	}
 }
 
+// A server is killed within a block that has a SELECT, loses all that it wrote with the machine's power, is started again, and begins
+// its file with the same SELECT as before. A follower that did not look meanwhile goes on behind it. The SELECT within the lost block
+// does not count: a server that has been started again begins with one of its own (aof_selected_db is -1 then).
+func TestSelectInABlockThatIsLost(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "appendonly.aof")
+	before := journalOf("#TS:1700000000", "SELECT 1")
+	write(t, path, before+journalOf("MULTI", "#TS:1700000001", "SELECT 0", "SET k v")+"*3\r\n")
+	f := follow(t, path)
+	wantNext(t, f, "known")
+	if at, torn := f.Torn(); !torn || at.Offset != int64(len(before)) {
+		t.Fatalf("torn %v at %+v, want the block at %d", torn, at, len(before))
+	}
+	write(t, path, before+journalOf("SET k w"))
+	entries := rest(t, f)
+	if want := []string{"1: SET k w"}; !slices.Equal(text(entries), want) || entries[0].Second != 1700000000 {
+		t.Errorf("read %+v, want %q of second 1700000000", entries, want)
+	}
+}
+
 func TestManifest(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, "appendonlydir", name) }

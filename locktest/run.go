@@ -84,8 +84,9 @@ func newKit(t *testing.T, c Config, open func(Env) (Lock, error)) *kit {
 	if c.renews() {
 		k.engine.about.Can = []program.Ability{program.Renews}
 	}
-	k.what = explore.Search{Scenario: s, Variant: scenario.DefaultVariant, Drawing: explore.Drawing{Kinds: c.kinds()}, Properties: c.properties(),
-		First: *flagSeed, Seeds: uint64(c.Seeds), StopAt: mostShrunk, Tries: tries, Allows: c.allows,
+	k.what = explore.Search{Scenario: s, Variant: scenario.DefaultVariant, Drawing: explore.Drawing{Kinds: c.kinds()},
+		Properties: c.properties(),
+		First:      *flagSeed, Seeds: uint64(c.Seeds), StopAt: mostShrunk, Tries: tries, Allows: c.allows,
 		Place: func() explore.Place { return k.engine }}
 	if k.what.First == 0 {
 		k.what.First = uint64(time.Now().UnixNano()) % 1e9

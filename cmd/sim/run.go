@@ -96,7 +96,9 @@ func (a *cli) run(ctx context.Context, f runFlags, shard string, args []string, 
 	if changed("tries") && f.Tries < 1 {
 		return app.Usagef("--tries %d: want at least 1", f.Tries)
 	}
-	if changed("jobs") && f.Jobs < 1 {
+	if !changed("jobs") {
+		f.Jobs = a.project.Jobs
+	} else if f.Jobs < 1 {
 		return app.Usagef("--jobs %d, --repeat %d: want at least 1", f.Jobs, f.Repeat)
 	}
 	if f.Part, err = partOf(shard, changed("seed")); err != nil {

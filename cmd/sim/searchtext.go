@@ -107,6 +107,9 @@ func (a *cli) printSearch(result *app.SearchResult) {
 	}
 	fmt.Fprintf(a.stdout, " in %.1f s (%s)   %s%s\n",
 		took.Seconds(), perSecond(float64(r.Runs-min(before, r.Runs))/took.Seconds()), about, words.Count(r.Behaviours, "distinct behaviour"))
+	if r.Runs < result.Seeds {
+		defer fmt.Fprintf(a.stdout, "  searched   %d of %s\n", r.Runs, words.Count(result.Seeds, "seed"))
+	}
 	if text := judgedFew(s.Properties, &r); text != "" {
 		fmt.Fprintf(a.stdout, "  judged     %s; the other runs gave it no chance to fail, or could not be judged\n", text)
 	}

@@ -212,5 +212,7 @@ func fileOf(w *shard.Whole) string {
 
 // Again is the command line that measures the same again.
 func (s *SweepResult) Again() string {
-	return request.Line([]string{"sim", "sweep"}, &s.Request, &request.Sweep{}, "steps", "runs", "seed")
+	r := s.Request
+	r.Runs, r.Seed = s.Runs, s.First
+	return request.Line([]string{"sim", "sweep"}, &r, &request.Sweep{}, "steps", "runs", "seed")
 }

@@ -142,6 +142,8 @@ func checkSearch(r *request.Search) error {
 		return Usagef("name a scenario").Hint("sim list; or --world live with --lock")
 	case r.Jobs < 0 || r.For < 0 || r.For == 0 && r.Seeds == 0:
 		return Usagef("say how long to search: --for, --seeds, and at least one --jobs")
+	case r.Jobs > MostSlots:
+		return Usagef("--jobs %d: want at most %d", r.Jobs, MostSlots)
 	case r.Part == nil:
 	case r.Seeds == 0:
 		return Usagef("--shard needs --seeds: each shard searches its part of them").
@@ -174,11 +176,9 @@ func (s *searching) choose(ctx context.Context) error {
 			return err
 		}
 		of.Scenario, of.Variant, of.Properties = found, v.Name, properties
+		r.Variant = v.Name
 	} else if err := s.chooseLive(ctx); err != nil {
 		return err
-	}
-	if r.Scenario != "" {
-		r.Variant = of.Variant
 	}
 	r.Properties = wordsOf(of.Properties)
 	return nil
@@ -273,11 +273,13 @@ var usualSearch = request.Search{World: request.Virtual}
 // again is the command line that makes the same runs again.
 func (s *searching) again() string {
 	r := s.out.Request
-	r.For, r.StopAt = 0, 0
+	r.For, r.StopAt, r.Resume = 0, 0, false
 	if s.campaign != nil {
 		return s.campaign.again(r)
 	}
-	r.Seeds = s.out.Report.Runs
+	if s.shards == nil || s.shards.Of == 1 || r.Unguided { // else it is that of all shards
+		r.Seed, r.Seeds = s.out.Of.First, s.out.Report.Runs
+	}
 	return request.Line([]string{"sim", "search"}, &r, &usualSearch, "property", "seed", "seeds", "for")
 }
 

@@ -84,6 +84,9 @@ func (e *Env) liveTarget(
 	if l.leave, err = e.enterLive(false, listener); err != nil {
 		return nil, nil, nil, err
 	}
+	if v != nil {
+		r.Variant = v.Name
+	}
 	if own != nil {
 		l.program = own.Program
 	} else {

@@ -44,8 +44,13 @@ func Sweep(ctx context.Context, env *Env, r request.Sweep, l Listener) (*SweepRe
 	if r.Jobs == 0 {
 		r.Jobs = runtime.NumCPU()
 	}
-	if err := fitSeeds(r.Seed, r.Runs, "runs"); err != nil {
-		return nil, err
+	if r.Jobs > MostSlots {
+		return nil, Usagef("--jobs %d: want at most %d", r.Jobs, MostSlots)
+	}
+	if r.Part != nil {
+		if err := fitSeeds(r.Seed, r.Runs, "runs"); err != nil {
+			return nil, err
+		}
 	}
 	s, v, properties, err := LoadTarget(r.Target, SweepProperties)
 	if err != nil {

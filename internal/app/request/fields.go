@@ -71,6 +71,17 @@ func Shared[T any](request T) T {
 	return request
 }
 
+// Own is the first field that the request has, and that each of the machines which share its work has for itself; empty: it has none.
+// request is a pointer.
+func Own(request any) string {
+	for _, f := range fieldsOf(request) {
+		if f.tag.Get("part") == "own" && !f.value.IsZero() {
+			return f.name
+		}
+	}
+	return ""
+}
+
 // Difference says in which field two requests of a kind differ first, as flags are written; empty: in none.
 func Difference(a, b any) string {
 	theirs := fieldsOf(b)

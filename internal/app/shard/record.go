@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/audit"
@@ -214,6 +215,9 @@ func (r *Record) damage() error {
 	}
 	first, count := r.Shard.Seeds(r.Work.Seed(), r.Work.Units)
 	mine := explore.Seeds{First: first, Count: count}
+	if err := r.Work.damage(); err != nil {
+		return err
+	}
 	switch r.Work.Command() {
 	case request.RunName:
 		return r.damagedRun()
@@ -238,6 +242,41 @@ func (r *Record) damage() error {
 		return audit.CheckAnswers(r.Card, r.Answers, r.Work.Units)
 	}
 	return fmt.Errorf("no command %q has shards", r.Work.Command())
+}
+
+// damage says what cannot be true of what all shards together do.
+func (w *Work) damage() error {
+	name, asked, err := w.Request.Only()
+	if err != nil {
+		return err
+	}
+	if own := request.Own(asked); own != "" {
+		return fmt.Errorf("its request has --%s, which each machine has for itself", own)
+	}
+	scenarios := uint64(len(w.Scenarios))
+	world, isWhole := request.Virtual, true
+	switch r := asked.(type) {
+	case *request.Run:
+		world, isWhole = r.World, r.Repeat > 0 && uint64(r.Repeat)*scenarios == w.Units
+	case *request.Search:
+		world, isWhole = r.World, r.Seeds == w.Units && len(r.Properties) > 0
+		for _, k := range r.Kinds {
+			if !slices.Contains(explore.Kinds(), k) {
+				return fmt.Errorf("its request names the fault %q, which cannot be drawn", k)
+			}
+		}
+	case *request.Sweep:
+		isWhole = r.Runs == w.Units && len(r.Properties) > 0 && scenarios == 1
+	case *request.Audit:
+		world, isWhole = r.World, len(r.Locks) > 0
+	}
+	if world != request.Live && world != request.Virtual {
+		return fmt.Errorf("its request names the world %q", world)
+	}
+	if !isWhole {
+		return fmt.Errorf("its request is not that of sim %s with %d pieces of work", name, w.Units)
+	}
+	return nil
 }
 
 func (r *Record) damagedRun() error {

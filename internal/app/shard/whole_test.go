@@ -10,7 +10,10 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 )
 
-var sweep = Work{Request: request.Of(&request.Sweep{X: "lock.ttl=1s"}), Sim: "v1", Units: 4, Scenarios: []Scenario{{Name: "a"}}}
+var target = request.Target{Properties: []string{"linearizable-resource"}}
+
+var sweep = Work{Request: request.Of(&request.Sweep{X: "lock.ttl=1s", Runs: 4, Target: target}), Sim: "v1", Units: 4,
+	Scenarios: []Scenario{{Name: "a"}}}
 
 // left writes what a shard leaves below a folder, and returns its own folder.
 func left(t *testing.T, out string, w Work, s request.Shard, change func(*Record)) string {
@@ -102,8 +105,16 @@ func TestRecordsAreBounded(t *testing.T) {
 
 // TestDamagedRecords: what cannot be true is refused.
 func TestDamagedRecords(t *testing.T) {
-	run := Work{Request: request.Of(&request.Run{}), Units: 4, Scenarios: []Scenario{{Name: "a"}, {Name: "b"}}}
-	search := Work{Request: request.Of(&request.Search{}), Units: 10, Scenarios: []Scenario{{Name: "a"}}}
+	ofRun := func(repeat int) request.Any { return request.Of(&request.Run{World: request.Virtual, Repeat: repeat}) }
+	ofSearch := func(seed uint64, change func(*request.Search)) request.Any {
+		r := &request.Search{World: request.Virtual, Seed: seed, Seeds: 10, Target: target}
+		if change != nil {
+			change(r)
+		}
+		return request.Of(r)
+	}
+	run := Work{Request: ofRun(2), Units: 4, Scenarios: []Scenario{{Name: "a"}, {Name: "b"}}}
+	search := Work{Request: ofSearch(0, nil), Units: 10, Scenarios: []Scenario{{Name: "a"}}}
 	part := func(first, count uint64) *explore.Part {
 		return &explore.Part{First: first, Seeds: []explore.Seeds{{First: first, Count: count}}, Runs: count}
 	}
@@ -124,17 +135,27 @@ func TestDamagedRecords(t *testing.T) {
 		"no such run":   {run, func(r *Record) { r.Results = []Result{{Unit: 4, Dir: "a/1"}} }, false},
 		"outside":       {run, func(r *Record) { r.Results = []Result{{Unit: 0, Dir: "../a"}} }, false},
 		"from the root": {run, func(r *Record) { r.Results = []Result{{Unit: 0, Dir: "/etc"}} }, false},
-		"too many runs": {Work{Request: request.Of(&request.Run{}), Units: 1 << 40, Scenarios: run.Scenarios}, nil, false},
-		"uneven":        {Work{Request: request.Of(&request.Run{}), Units: 3, Scenarios: run.Scenarios}, nil, false},
+		"too many runs": {Work{Request: ofRun(1 << 39), Units: 1 << 40, Scenarios: run.Scenarios}, nil, false},
+		"uneven":        {Work{Request: ofRun(1), Units: 3, Scenarios: run.Scenarios}, nil, false},
 		"exit":          {run, func(r *Record) { r.Errors = []Failure{{"x", 0}} }, false},
 		"a search":      {search, func(r *Record) { r.Search = part(0, 5) }, true},
 		"others' seeds": {search, func(r *Record) { r.Search = part(4, 2) }, false},
-		"seeds before": {Work{Request: request.Of(&request.Search{Seed: 7}), Units: 10, Scenarios: search.Scenarios}, func(r *Record) {
+		"seeds before": {Work{Request: ofSearch(7, nil), Units: 10, Scenarios: search.Scenarios}, func(r *Record) {
 			r.Search = part(6, 2)
 		}, false},
-		"no search":          {search, nil, false},
-		"found outside":      {search, func(r *Record) { r.Search, r.Found = part(0, 5), []Found{{File: "../x.yaml"}} }, false},
-		"an audit, no card":  {Work{Request: request.Of(&request.Audit{}), Units: 1}, nil, false},
+		"no search":     {search, nil, false},
+		"found outside": {search, func(r *Record) { r.Search, r.Found = part(0, 5), []Found{{File: "../x.yaml"}} }, false},
+		"no such world": {Work{Units: 10, Scenarios: search.Scenarios, Request: ofSearch(0, func(r *request.Search) { r.World = "mars" })},
+			func(r *Record) { r.Search = part(0, 5) }, false},
+		"no such fault": {Work{Units: 10, Scenarios: search.Scenarios, Request: ofSearch(0, func(r *request.Search) { r.Kinds = []string{"x"} })},
+			func(r *Record) { r.Search = part(0, 5) }, false},
+		"no property": {Work{Units: 10, Scenarios: search.Scenarios, Request: ofSearch(0, func(r *request.Search) { r.Properties = nil })},
+			func(r *Record) { r.Search = part(0, 5) }, false},
+		"a folder": {Work{Units: 10, Scenarios: search.Scenarios, Request: ofSearch(0, func(r *request.Search) { r.Out = "/tmp" })},
+			func(r *Record) { r.Search = part(0, 5) }, false},
+		"other seeds": {Work{Units: 10, Scenarios: search.Scenarios, Request: ofSearch(0, func(r *request.Search) { r.Seeds = 9 })},
+			func(r *Record) { r.Search = part(0, 5) }, false},
+		"an audit, no card":  {Work{Request: request.Of(&request.Audit{World: request.Live, Locks: []string{"redlock"}}), Units: 1}, nil, false},
 		"a damaged behavior": {search, func(r *Record) { r.Search = part(0, 5); r.Search.Runs = 4 }, false},
 	} {
 		in := t.TempDir()

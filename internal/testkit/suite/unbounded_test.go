@@ -147,9 +147,9 @@ func TestNoSleep(t *testing.T) {
 
 // receives are the functions of tests that may wait for a channel without a bound, and why.
 var receives = map[string]string{
-	"adapter/program_test.go:TestBusy": "a ticker goes on ticking",
-	"cmd/sim/jobs_test.go:TestSlots":   "nobody else receives, and the channel is not empty",
-	"cmd/sim/torture_test.go:strike":   "the process has been killed",
+	"adapter/program_test.go:TestBusy":    "a ticker goes on ticking",
+	"internal/app/jobs_test.go:TestSlots": "nobody else receives, and the channel is not empty",
+	"cmd/sim/torture_test.go:strike":      "the process has been killed",
 }
 
 // TestNoReceiveWithoutABound: a test that waits for a channel says what it waits for, and fails where that never

@@ -105,15 +105,24 @@ func (e *Env) greetPrograms(ctx context.Context, list []*scenario.Scenario, r re
 	return trial.Greet(ctx, list, own)
 }
 
-// asPrograms puts each lock of ours behind the lock protocol: everything else stays, what
-// is expected of it, too. Two stay where they are: a lock that is kept in a consensus store, and
-// none, which promises without a key.
+// asPrograms puts each lock of ours behind the lock protocol: everything else stays, what is expected of it, too. What is asked of lock
+// programs alone is not asked of it. Two stay where they are: a lock that is kept in a consensus store, and none, which promises without a
+// key.
 func asPrograms(list []*scenario.Scenario, self string) {
 	for _, s := range list {
 		for i := range s.Variants {
-			l := &s.Variants[i].Setup.Lock
-			if algorithm, ok := lock.Lookup(l.Algorithm); ok && !algorithm.Consensus && l.Algorithm != "none" {
-				l.Program, l.Algorithm = &lock.Program{Command: []string{self, "lock", l.Algorithm, "--obey"}}, ""
+			v := &s.Variants[i]
+			l := &v.Setup.Lock
+			algorithm, ok := lock.Lookup(l.Algorithm)
+			if !ok || algorithm.Consensus || l.Algorithm == "none" {
+				continue
+			}
+			asked := v.Setup.Demanded()
+			l.Program, l.Algorithm = &lock.Program{Command: []string{self, "lock", l.Algorithm, "--obey"}}, ""
+			for _, p := range v.Setup.Demanded() {
+				if !slices.Contains(asked, p) && !v.Says(p) {
+					v.Expect = append(v.Expect, scenario.ExpectedVerdict{Property: p})
+				}
 			}
 		}
 	}

@@ -46,7 +46,7 @@ func TestPassingIsWaiting(t *testing.T) {
 				if one, other := act(false), act(true); !bytes.Equal(one, other) {
 					t.Fatalf("%s, %s, seed %d: two histories\n%s\n%s", s.Name, v.Name, seed, one, other)
 				}
-				if rang < 100 {
+				if rang < 50 { // the shortest runs last for less than 100 messages
 					t.Errorf("%s: the timer rang %d times", s.Name, rang)
 				}
 			}

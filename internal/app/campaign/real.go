@@ -82,6 +82,8 @@ func (d *Definition) checkSearch(r *request.Search) error {
 		return fmt.Errorf("its scenario has more than %d bytes", mostText)
 	case d.Scenario == "" && r.Lock == "":
 		return errors.New("it names neither a scenario nor a lock")
+	case d.Scenario == "" && r.Scenario != "":
+		return errors.New("it names a scenario and has no text of it: a worker reads no file that a database names")
 	case d.Scenario == "" && r.Variant != "":
 		return errors.New("it names a variant, and no scenario")
 	case r.World != request.Live:

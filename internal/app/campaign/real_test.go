@@ -193,6 +193,8 @@ func TestRealDefinitions(t *testing.T) {
 		"a program of a scenario": {Shards: 1, Request: request.Of(&request.Search{World: request.Live, Seeds: 1,
 			Target: request.Target{Variant: "default", Scenario: "x.yaml"}}),
 			Scenario: "name: x\nlock: {program: {command: [sh]}, ttl: 1s}\nnodes: {count: 1}\nworkload: {clients: 1}\n"},
+		"a file of the worker": {Shards: 1, Request: request.Of(&request.Search{World: request.Live, Lock: "redlock", Seeds: 1,
+			Target: request.Target{Scenario: "/etc/passwd"}})},
 		"no runs": searchedLive("redlock", 1, 0),
 	} {
 		if err := d.Check(); err == nil {

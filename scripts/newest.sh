@@ -12,6 +12,7 @@ go list -m github.com/redis/go-redis/v9
 go vet ./...
 (
 	cd tools
+	go mod tidy # the root's dependencies are others by now
 	go get $(go list -m -f '{{if not (or .Indirect .Main .Replace)}}{{.Path}}@upgrade{{end}}' all)
 	go mod tidy
 	go vet ./...

@@ -20,6 +20,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -99,7 +100,8 @@ something or a lock program does not work, 5 internal error, 130 interrupted.`,
 // caseFlags say what is put to the test.
 func caseFlags(c *cobra.Command, r *request.Audit) {
 	c.Flags().StringSliceVar(&r.Guarantees, "guarantee", nil, "take only the cases of this guarantee (repeatable)")
-	_ = c.RegisterFlagCompletionFunc("guarantee", cobra.FixedCompletions(wordsOf(scenario.Guarantees()), cobra.ShellCompDirectiveNoFileComp))
+	completions := cobra.FixedCompletions(words.Texts(scenario.Guarantees()), cobra.ShellCompDirectiveNoFileComp)
+	_ = c.RegisterFlagCompletionFunc("guarantee", completions)
 	c.Flags().StringVar(&r.Case, "case", "", "take only the cases whose ID matches this regular expression")
 	c.Flags().BoolVar(&r.NoShorten, "no-shorten", false,
 		"do not look for the shortest scenario that shows a violation, which takes several more runs")

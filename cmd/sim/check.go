@@ -44,7 +44,7 @@ flags or a file that cannot be read as a history.`,
 		},
 	}
 	c.Flags().StringVar(&r.Model, "model", "", "the model to judge the history by")
-	c.Flags().StringVar(&r.Format, "format", r.Format, "the format of the files: "+strings.Join(wordsOf(evidence.Formats()), ", "))
+	c.Flags().StringVar(&r.Format, "format", r.Format, "the format of the files: "+strings.Join(words.Texts(evidence.Formats()), ", "))
 	c.Flags().StringVar(&r.Initial, "initial", "",
 		"the initial value (default: the one that the file gives; otherwise nil for a register, 0 for other models)")
 	c.Flags().StringVar(&r.NilRead, "nil-read", "", "the value that a read of nil stands for (default: none, or the initial value)")
@@ -55,16 +55,8 @@ flags or a file that cannot be read as a history.`,
 	c.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON for each history")
 	c.Flags().StringVar(&html, "html", "", "write the result as an HTML page to this file (one history only)")
 	registerWords(c, "model", evidence.Models())
-	registerWords(c, "format", wordsOf(evidence.Formats()))
+	registerWords(c, "format", words.Texts(evidence.Formats()))
 	return c
-}
-
-func wordsOf[T ~string](list []T) []string {
-	words := make([]string, len(list))
-	for i, w := range list {
-		words[i] = string(w)
-	}
-	return words
 }
 
 func (a *cli) check(ctx context.Context, r request.Check, asJSON bool, html string) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // completion is what cobra asks when a user presses the tab key.
@@ -52,7 +53,7 @@ func beginning(words []string, with string) []string {
 // registerTarget completes what is explored: the variants of the scenario that is named
 // already, and the properties.
 func registerTarget(c *cobra.Command) {
-	registerList(c, "property", wordsOf(checker.Properties()))
+	registerList(c, "property", words.Texts(checker.Properties()))
 	register(c, "variant", func(_ *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			if s, err := app.LoadOne(args[0]); err == nil {

@@ -11,13 +11,14 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // targetFlags say which variant of a scenario is explored, and for the sake of which properties.
 func targetFlags(c *cobra.Command, t *request.Target, usage string, standard ...checker.Property) {
 	c.Flags().StringVar(&t.Variant, "variant", "", "the variant to run (default: the first)")
 	c.Flags().Var(&properties{&t.Properties}, "property", fmt.Sprintf("%s (default: %s; if tokens order the grants, also %s)",
-		usage, strings.Join(wordsOf(standard), ","), strings.Join(wordsOf(scenario.OfTokens()), ",")))
+		usage, strings.Join(words.Texts(standard), ","), strings.Join(words.Texts(scenario.OfTokens()), ",")))
 	registerTarget(c)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -165,7 +166,8 @@ func listGuarantees() (list []listed) {
 
 func listLocks() (list []listed) {
 	for _, a := range lock.Algorithms() {
-		list = append(list, listed{Name: a.Name, Title: a.Title, Nodes: a.NodeRange(), Tokens: wordsOf(a.Tokens), Switches: a.Mistakes.Rules()})
+		list = append(list, listed{Name: a.Name, Title: a.Title, Nodes: a.NodeRange(),
+			Tokens: words.Texts(a.Tokens), Switches: a.Mistakes.Rules()})
 	}
 	return list
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -163,7 +164,7 @@ func (f *runFlags) ownFlags(a *cli, c *cobra.Command) {
 		"process, docker, external (nodes.addresses of the scenario), or auto (process where redis-server is installed, otherwise docker)")
 	c.Flags().BoolVar(&f.permit.Hooks, "allow-hooks", false,
 		"with --nodes external: allow the commands that the scenario names under nodes.hooks; read them first")
-	registerWords(c, "nodes", wordsOf(server.Providers()))
+	registerWords(c, "nodes", words.Texts(server.Providers()))
 	c.Flags().StringVar(&f.permit.PasswordEnv, "password-env", "",
 		"with --nodes external: the environment variable with the password for scenarios that need one (nodes.password)")
 	c.Flags().BoolVar(&f.permit.PlainPassword, "allow-plain-password", false,

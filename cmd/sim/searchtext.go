@@ -172,7 +172,7 @@ func searchPage(result *app.SearchResult, html string) (page report.Rates, err e
 	}
 	switch {
 	case app.LostMany(&r):
-		page.Lead += " " + app.Untold(search.Properties, &r) + "."
+		page.Lead += " " + result.Untold + "."
 	case len(r.Classes) == 0:
 		page.Lead += " Nothing was found. " + strings.Join(app.Worth(search.Properties, &r), ". ") + "."
 	}

@@ -164,7 +164,7 @@ func checkAudit(r *request.Audit) error {
 	if len(r.Locks) == 0 {
 		return Usagef("name a lock").Hint("sim audit --lock redlock, or --lock 'python3 my_lock.py'")
 	}
-	if !slices.Contains(wordsOf(server.Providers()), r.Nodes) || r.Nodes == string(server.External) {
+	if !slices.Contains(words.Texts(server.Providers()), r.Nodes) || r.Nodes == string(server.External) {
 		return Usagef("--nodes %q: want process, docker or auto", r.Nodes)
 	}
 	if r.Jobs < 1 {
@@ -217,7 +217,7 @@ const costTag = "cost"
 // those that measure costs.
 func casesOf(r request.Audit) (battery, costs []*scenario.Scenario, err error) {
 	for _, g := range r.Guarantees {
-		if known := wordsOf(scenario.Guarantees()); !slices.Contains(known, g) || g == string(scenario.NoGuarantee) {
+		if known := words.Texts(scenario.Guarantees()); !slices.Contains(known, g) || g == string(scenario.NoGuarantee) {
 			return nil, nil, Usagef("--guarantee: no guarantee %q", g).Hint("sim list guarantees")
 		}
 	}

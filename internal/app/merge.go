@@ -37,7 +37,6 @@ func MergeRuns(w *shard.Whole, out string, allowUndecided bool, l Listener) (*Su
 	r.Out, r.AllowUndecided = out, allowUndecided
 	s := &Suite{Request: r, Scenarios: scenariosOf(w), Missing: w.Missing, Errors: failedOf(w),
 		Done: make([]*trial.Trial, w.Work.Units), Took: tookOf(w)}
-	s.Request.Repeat = len(s.Done) / len(s.Scenarios)
 	for _, record := range w.Records() {
 		for _, one := range record.Results {
 			result, err := w.Result(record, one)
@@ -73,7 +72,7 @@ func MergeSearches(ctx context.Context, env *Env, w *shard.Whole, out string, l 
 	}
 	r := *w.Work.Request.Search
 	r.Out = filepath.Join(out, "found")
-	r.Scenario = cmp.Or(r.Scenario, fileOf(w))
+	r.Scenario = fileOf(w)
 	s := &searching{Env: env, listener: l, reportsAt: w.Started,
 		out: &SearchResult{Request: r, Part: part, Report: part.Report(), Seeds: w.Work.Units, Took: tookOf(w)}}
 	of := &s.out.Of
@@ -122,7 +121,7 @@ func MergeSweeps(w *shard.Whole) (*SweepResult, error) {
 		return nil, Usagef("the shards do not fit together: %w", err)
 	}
 	r := *w.Work.Request.Sweep
-	r.Scenario = cmp.Or(r.Scenario, fileOf(w))
+	r.Scenario = fileOf(w)
 	s := &SweepResult{Request: r, Cells: cells, Took: tookOf(w), Missing: w.Missing,
 		Sweep: explore.Sweep{Scenario: scenariosOf(w)[0], Variant: r.Variant, Runs: r.Runs, First: r.Seed}}
 	if r.Steps < 0 || r.Steps > len(cells) && r.Steps > mostSteps {

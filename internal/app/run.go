@@ -111,7 +111,7 @@ func checkRun(r *request.Run) error {
 	if err := checkWorld(r.World); err != nil {
 		return err
 	}
-	if providers := wordsOf(server.Providers()); !slices.Contains(providers, r.Nodes) {
+	if providers := words.Texts(server.Providers()); !slices.Contains(providers, r.Nodes) {
 		return Usagef("--nodes %q: want one of %s", r.Nodes, strings.Join(providers, ", "))
 	}
 	switch {

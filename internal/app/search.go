@@ -180,7 +180,7 @@ func (s *searching) choose(ctx context.Context) error {
 	} else if err := s.chooseLive(ctx); err != nil {
 		return err
 	}
-	r.Properties = wordsOf(of.Properties)
+	r.Properties = words.Texts(of.Properties)
 	return nil
 }
 

@@ -56,7 +56,7 @@ func Sweep(ctx context.Context, env *Env, r request.Sweep, l Listener) (*SweepRe
 	if err != nil {
 		return nil, err
 	}
-	r.Variant, r.Properties = v.Name, wordsOf(properties)
+	r.Variant, r.Properties = v.Name, words.Texts(properties)
 	out := &SweepResult{Request: r, Sweep: explore.Sweep{Scenario: s, Variant: v.Name, Properties: properties,
 		Runs: r.Runs, First: r.Seed, Workers: r.Jobs}}
 	if err := out.axes(); err != nil {

@@ -76,15 +76,6 @@ func propertiesOf(names []string) (properties []checker.Property, err error) {
 	return properties, nil
 }
 
-// wordsOf are values of a kind of text, as texts.
-func wordsOf[T ~string](list []T) []string {
-	words := make([]string, len(list))
-	for i, w := range list {
-		words[i] = string(w)
-	}
-	return words
-}
-
 // checkWorld refuses a world that there is not.
 func checkWorld(world string) error {
 	if world != request.Live && world != request.Virtual {

@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
@@ -32,7 +33,7 @@ func shipped(t *testing.T) []report.IndexEntry {
 	var wg sync.WaitGroup
 	for i, s := range list {
 		wg.Go(func() {
-			got, err := trial.Run(context.Background(), s, trial.Options{Seed: 1, World: trial.Virtual, Out: out, Now: time.Now})
+			got, err := trial.Run(context.Background(), s, trial.Options{Seed: 1, World: request.Virtual, Out: out, Now: time.Now})
 			if err != nil {
 				t.Error(err)
 				return

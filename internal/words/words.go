@@ -33,3 +33,12 @@ func Sentence(line string) string {
 	}
 	return strings.ToUpper(line[:1]) + line[1:] + "."
 }
+
+// Texts are values of a kind of text as plain ones.
+func Texts[T ~string](list []T) []string {
+	texts := make([]string, len(list))
+	for i, w := range list {
+		texts[i] = string(w)
+	}
+	return texts
+}

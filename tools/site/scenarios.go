@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/play"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
@@ -81,7 +82,7 @@ func (s *site) run(ctx context.Context, sc *scenario.Scenario) (*shown, error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	t, err := trial.Run(ctx, sc, trial.Options{Seed: seed, World: trial.Virtual, Out: folder, Now: time.Now})
+	t, err := trial.Run(ctx, sc, trial.Options{Seed: seed, World: request.Virtual, Out: folder, Now: time.Now})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", sc.Name, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
@@ -117,7 +118,7 @@ func Run(ctx context.Context, o Options) (*card.Card, error) {
 // newAudit is an audit before anything is run: its card has all questions.
 func newAudit(o Options) (*audit, []*asked) {
 	made := &card.Card{CardVersion: card.Version,
-		World: cmp.Or(o.Trial.World, trial.Live), Seed: o.Trial.Seed, Started: o.Trial.Now().UTC().Format(time.RFC3339),
+		World: cmp.Or(o.Trial.World, request.Live), Seed: o.Trial.Seed, Started: o.Trial.Now().UTC().Format(time.RFC3339),
 		Guarantees: []card.Guarantee{}, Versions: make(map[string]string)}
 	for k, v := range o.Trial.Program {
 		made.Versions[k] = v

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
@@ -24,7 +25,7 @@ func cardOf(t *testing.T, scenarios []*scenario.Scenario, locks ...lock.Config) 
 	t.Helper()
 	o := Options{Scenarios: scenarios, Jobs: 2, Begin: func(string, string) {},
 		End: func(string, string) {}, Phase: func(string, string, string, string) {},
-		Trial: trial.Options{Seed: 1, World: trial.Virtual, Out: t.TempDir(), Now: time.Now}}
+		Trial: trial.Options{Seed: 1, World: request.Virtual, Out: t.TempDir(), Now: time.Now}}
 	for _, c := range locks {
 		own := scenario.NewBuiltIn(c, "")
 		programs, err := trial.Greet(t.Context(), nil, own)
@@ -169,7 +170,7 @@ func TestInterruptedAuditSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	made, err := Run(ctx, Options{Locks: []Lock{{Label: "x", StandIn: own, Programs: programs}}, Scenarios: scenariotest.Shipped(t), Jobs: 1,
-		Trial: trial.Options{World: trial.Virtual, Out: t.TempDir(), Now: time.Now}})
+		Trial: trial.Options{World: request.Virtual, Out: t.TempDir(), Now: time.Now}})
 	if err != nil || !made.Interrupted || made.Has(card.Kept) || !made.Has(card.Unknown) {
 		t.Errorf("interrupted: %v, kept: %v, unknown: %v, error: %v",
 			made.Interrupted, made.Has(card.Kept), made.Has(card.Unknown), err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/verdict"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
@@ -31,7 +32,7 @@ func shipped(t *testing.T, each func(s *scenario.Scenario, v scenario.Variant)) 
 // judged runs a variant in virtual time.
 func judged(t *testing.T, s *scenario.Scenario, v scenario.Variant, seed uint64) []checker.Finding {
 	t.Helper()
-	out, err := runner.Run(runner.Config{Scenario: s.Name, Variant: v, Seed: seed, World: Virtual,
+	out, err := runner.Run(runner.Config{Scenario: s.Name, Variant: v, Seed: seed, World: request.Virtual,
 		Open: func(spec world.Spec) (world.World, error) { return virtual.Open(context.Background(), spec) }})
 	if err != nil {
 		t.Fatalf("%s, %s: %v", s.Name, v.Name, err)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -69,7 +70,7 @@ func Work(ctx context.Context, clientCommand []string, variants int) (time.Durat
 // Lengths are about how long each scenario takes beside the others, whatever the machine and the lock program: with real servers
 // as those of Programs.Lengths, and in the virtual world as many milliseconds as it has variants.
 func Lengths(ctx context.Context, list []*scenario.Scenario, where string, seed uint64) []time.Duration {
-	if where != Virtual {
+	if where != request.Virtual {
 		return lengthsOf(ctx, list, seed, func(s *scenario.Scenario) []scenario.Variant { return s.Variants })
 	}
 	lengths := make([]time.Duration, len(list))
@@ -106,7 +107,7 @@ func simulated(ctx context.Context, s *scenario.Scenario, v scenario.Variant, se
 	if v.Setup.Lock.Program != nil {
 		return unknownLength
 	}
-	out, err := runner.Run(runner.Config{Scenario: s.Name, Variant: v, Seed: seed, World: Virtual,
+	out, err := runner.Run(runner.Config{Scenario: s.Name, Variant: v, Seed: seed, World: request.Virtual,
 		Open: func(spec world.Spec) (world.World, error) { return virtual.Open(ctx, spec) }})
 	if err != nil || len(out.History.Events) == 0 {
 		return unknownLength

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/verdict"
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -22,7 +23,7 @@ func Store(ctx context.Context, s *scenario.Scenario, o Options, h *history.Hist
 	if o.Programs, err = Greet(ctx, []*scenario.Scenario{s}, nil); err != nil {
 		return nil, err
 	}
-	o.World, o.Nodes, o.Tries = Live, server.Process, DefaultTries(Live)
+	o.World, o.Nodes, o.Tries = request.Live, server.Process, DefaultTries(request.Live)
 	t := &trial{Scenario: s, Options: o, subjects: o.Programs.subjects(s, o.Nodes), started: o.Now()}
 	if t.dir, err = runs.Make(o.Out, s.Name, t.started, o.Seed); err != nil {
 		return nil, err

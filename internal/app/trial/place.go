@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -36,7 +37,7 @@ func (p *Place) Run(ctx context.Context, c runner.Config) (out runner.Outcome, e
 	if err := p.emptyFolder(); err != nil {
 		return out, err
 	}
-	c.World, c.Dir, c.Started = Live, p.dir, time.Now()
+	c.World, c.Dir, c.Started = request.Live, p.dir, time.Now()
 	named := c.Variant.Setup.Lock.Program
 	if c.Program = p.Programs.Of(named); named != nil && c.Program == nil {
 		return out, fmt.Errorf("the lock program %q has not been greeted", named.Command)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
@@ -126,7 +127,7 @@ demands:
 
 func stored(t *testing.T) *Trial {
 	t.Helper()
-	got, err := Run(context.Background(), parsed(t, stalls), Options{Seed: 3, World: Virtual, Out: t.TempDir(),
+	got, err := Run(context.Background(), parsed(t, stalls), Options{Seed: 3, World: request.Virtual, Out: t.TempDir(),
 		Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }})
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +139,7 @@ func stored(t *testing.T) *Trial {
 func TestVariantThatDoesNotApplyIsNotRun(t *testing.T) {
 	dir := t.TempDir()
 	s := parsed(t, stalls)
-	run := &trial{Scenario: s, dir: dir, Options: Options{Seed: 3, World: Virtual, Tries: 1, Programs: &Programs{}, Now: time.Now},
+	run := &trial{Scenario: s, dir: dir, Options: Options{Seed: 3, World: request.Virtual, Tries: 1, Programs: &Programs{}, Now: time.Now},
 		subjects: []subject{{Variant: s.Variants[0]},
 			{Variant: s.Variants[1], ready: &program.Ready{Name: "theirs", Class: program.Other}, notApplicable: "it is theirs"}}}
 	r := run.run(context.Background())
@@ -200,7 +201,7 @@ func TestVirtualWorldHasNoPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Run(context.Background(), parsed(t, stalls),
-		Options{World: Virtual, Programs: p, Out: filepath.Join(t.TempDir(), "none"), Now: time.Now})
+		Options{World: request.Virtual, Programs: p, Out: filepath.Join(t.TempDir(), "none"), Now: time.Now})
 	if !errors.Is(err, ErrNotVirtual) {
 		t.Errorf("%v", err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/verdict"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
@@ -16,7 +17,7 @@ import (
 func (t *trial) newResult() *report.Result {
 	r := verdict.Result(t.Scenario, t.World, t.Seed, t.started)
 	r.Replay, r.Facts = t.replay(t.Seed), facts(t.subjects)
-	if t.World == Live {
+	if t.World == request.Live {
 		r.Nodes = string(t.Nodes)
 	}
 	for k, v := range t.Program {
@@ -28,15 +29,15 @@ func (t *trial) newResult() *report.Result {
 // replay is the command line that runs the scenario again.
 func (t *trial) replay(seed uint64) string {
 	line := fmt.Sprintf("sim run %s --seed %d", shellquote.Join(filepath.ToSlash(t.File)), seed)
-	if t.World != Live {
+	if t.World != request.Live {
 		line += " --world " + t.World
 	} else if t.Nodes != server.Process {
 		line += " --nodes " + string(t.Nodes)
 	}
-	if t.World == Live && t.AllowHooks {
+	if t.World == request.Live && t.AllowHooks {
 		line += " --allow-hooks"
 	}
-	if t.World == Live && t.PasswordEnv != "" {
+	if t.World == request.Live && t.PasswordEnv != "" {
 		line += " --password-env " + t.PasswordEnv
 	}
 	line += t.Programs.flags()

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/verdict"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
@@ -58,12 +59,6 @@ type Options struct {
 	Progress func(variant, phase string)
 }
 
-// The worlds that a trial can happen in.
-const (
-	Live    = "live"
-	Virtual = "virtual"
-)
-
 // ErrNotVirtual says that a lock program was to be put on trial in the virtual world.
 var ErrNotVirtual = errors.New("a lock program runs in real time, and not in the virtual world")
 
@@ -92,7 +87,7 @@ type Trial struct {
 // that says so and a folder; the error is for what left no result at all.
 func Run(ctx context.Context, s *scenario.Scenario, o Options) (*Trial, error) {
 	if o.World == "" {
-		o.World = Live
+		o.World = request.Live
 	}
 	var err error
 	if o.Programs == nil {
@@ -101,7 +96,7 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*Trial, error) {
 		}
 	}
 	subjects := o.Programs.subjects(s, o.Nodes)
-	if o.World == Live {
+	if o.World == request.Live {
 		if o.Nodes, err = prepare(ctx, s.Name, subjects, o.Nodes, o.PasswordEnv); err != nil {
 			return nil, err
 		}
@@ -178,7 +173,7 @@ func (t *trial) once(ctx context.Context, v subject, try int) attempt {
 	if late && errors.Is(err, running.Err()) { // which is out of time, too
 		err = machine.TookTooLong(0, "it did not begin within %v (--timeout)", t.Timeout)
 	}
-	if t.World == Live {
+	if t.World == request.Live {
 		out.Pace = paceOf(&outcome, &v.Setup)
 	}
 	switch {
@@ -250,7 +245,7 @@ func (t *trial) carryOut(ctx context.Context, v subject, seed uint64, progress f
 		Program:  v.program(),
 		Progress: progress,
 		Open: func(spec world.Spec) (world.World, error) {
-			if t.World == Virtual {
+			if t.World == request.Virtual {
 				return virtual.Open(ctx, spec)
 			}
 			o := liveOptions(t.Nodes, runName(t.Name, v.Name), &v.Setup, t.ClientCommand, t.PasswordEnv)
@@ -258,7 +253,7 @@ func (t *trial) carryOut(ctx context.Context, v subject, seed uint64, progress f
 			return live.Open(ctx, spec, o)
 		},
 	}
-	if t.World == Virtual { // the seed makes it again
+	if t.World == request.Virtual { // the seed makes it again
 		buffered := bufio.NewWriterSize(file, 1<<16)
 		defer func() { err = errors.Join(err, buffered.Flush()) }()
 		config.History, config.WriteLater = buffered, true

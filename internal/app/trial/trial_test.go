@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
@@ -48,7 +49,7 @@ func parse(t *testing.T, text string) *scenario.Scenario {
 
 // options are those of a trial in virtual time, always at the same second.
 func options(t *testing.T) trial.Options {
-	return trial.Options{Seed: 3, World: trial.Virtual, Out: t.TempDir(), Program: map[string]string{"sim": "test"},
+	return trial.Options{Seed: 3, World: request.Virtual, Out: t.TempDir(), Program: map[string]string{"sim": "test"},
 		Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }}
 }
 

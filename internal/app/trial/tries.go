@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/verdict"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -21,7 +22,7 @@ import (
 // not come off because something else took its time; in virtual time nothing can
 // come between, and a violation that does not show is a finding.
 func DefaultTries(world string) int {
-	if world == Virtual {
+	if world == request.Virtual {
 		return 1
 	}
 	return 3

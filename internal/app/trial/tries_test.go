@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
@@ -141,7 +142,7 @@ func TestInterruptedBetweenTries(t *testing.T) {
 // The virtual world tries once by itself.
 func TestVirtualTriesOnce(t *testing.T) {
 	got := run(t, strings.Replace(chance, "uniform(100ms..1500ms)", "uniform(1400ms..1500ms)", 1), options(t)).Result
-	if v := got.Variants[0]; got.Met || len(v.Tries) != 0 || trial.DefaultTries(trial.Live) != 3 {
+	if v := got.Variants[0]; got.Met || len(v.Tries) != 0 || trial.DefaultTries(request.Live) != 3 {
 		t.Errorf("met %v, tries %+v", got.Met, v.Tries)
 	}
 }

@@ -157,7 +157,7 @@ func TestPlayIsAsTheCommand(t *testing.T) {
 	for _, name := range []string{"gc-pause", "random-faults", "split-votes"} {
 		shipped := scenariotest.Shipped(t)
 		s := shipped[slices.IndexFunc(shipped, func(s *scenario.Scenario) bool { return s.Name == name })]
-		one, err := trial.Run(context.Background(), s, trial.Options{Seed: 42, World: trial.Virtual, Out: t.TempDir(), Now: time.Now})
+		one, err := trial.Run(context.Background(), s, trial.Options{Seed: 42, World: request.Virtual, Out: t.TempDir(), Now: time.Now})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -62,9 +62,12 @@ func (l *listener) hear(e app.Event) {
 	}
 }
 
-// meter shows at a terminal how far something is, a few times a second.
+// meterEvery is how often a meter is shown at most.
+const meterEvery = 200 * time.Millisecond
+
+// meter shows at a terminal how far something is. It is asked often.
 func (l *listener) meter(line func() string) {
-	if now := time.Now(); l.isTerminal(l.stderr) && now.Sub(l.shown) >= 200*time.Millisecond {
+	if now := time.Now(); now.Sub(l.shown) >= meterEvery {
 		l.shown = now
 		l.phase(line())
 	}

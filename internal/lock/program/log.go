@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -16,6 +17,8 @@ type Log struct {
 	to   io.Writer
 	size int
 	last []string
+	// part is the beginning of a line that came in parts.
+	part []byte
 }
 
 // Bounds of a log: its bytes, and how much of its end is kept.
@@ -49,6 +52,28 @@ func (l *Log) line(text []byte) {
 		text = fmt.Appendf(nil, "the log is full: it has %d MiB", maxLog>>20)
 	}
 	_, _ = l.to.Write(append(slices.Clip(text), '\n'))
+}
+
+// Write takes what a program prints, in whatever pieces that comes. What is behind the last line break waits for the next.
+func (l *Log) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	l.part = append(l.part, b...)
+	var whole []string
+	for {
+		line, rest, ok := strings.Cut(string(l.part), "\n")
+		if !ok {
+			break
+		}
+		whole, l.part = append(whole, line), []byte(rest)
+	}
+	if len(l.part) > MaxLine {
+		whole, l.part = append(whole, string(l.part)), nil
+	}
+	l.mu.Unlock()
+	for _, line := range whole {
+		l.line([]byte(line))
+	}
+	return len(b), nil
 }
 
 // copy reads lines to the end. Longer ones are cut.

@@ -134,6 +134,8 @@ type Ready struct {
 	// ClockStays is why the program's wall clock cannot be moved; empty: it can. It is found by
 	// trying.
 	ClockStays string `json:"-"`
+	// AllClocks: its monotonic clock can be moved, too. AllServers: faults strike its etcd. Whoever runs it knows that.
+	AllClocks, AllServers bool `json:"-"`
 	// TTLMin is the shortest TTL, and TTLStep what each TTL is a multiple of, in ms. The lock's keys
 	// live TTLExtra longer than the TTL.
 	TTLMin   float64 `json:"ttl_min_ms,omitempty"`

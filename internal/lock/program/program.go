@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,23 +17,17 @@ import (
 
 // Program is a lock program that runs.
 type Program struct {
-	Ready Ready
+	Conversation
 
 	command []string
 	child   *machine.Child
-	log     *Log
-	on      Events
 	trace   func(sent bool, line []byte)
 
 	sendMu sync.Mutex
 	in     *os.File
 
-	mu      sync.Mutex
-	last    uint64
-	waiting map[uint64]*call
-	grants  map[uint64]*hold
-	events  int
-	why     error
+	mu  sync.Mutex // guards Conversation, once it runs, and what follows
+	why error
 	// broken is closed when the conversation has ended; why says how.
 	broken chan struct{}
 	// heard are the readers of its output; logged is closed when that of its standard error
@@ -71,28 +64,12 @@ type Options struct {
 	Trace func(sent bool, line []byte)
 }
 
-// call is a request whose answer has not come.
-type call struct {
-	// id is its own, grant that which it is about.
-	id, grant uint64
-	answer    chan Message
-}
-
-// hold is a grant that the program has not given back.
-type hold struct {
-	// last is when the program last spoke of it.
-	last time.Duration
-	lost bool
-}
-
 // Bounds of a program's life.
 const (
 	// ReadyWithin is how long it may take to say hello, and again to set up.
 	ReadyWithin = 20 * time.Second
 	// EndWithin is how long it may go on after its input has ended.
 	EndWithin = time.Second
-	// maxEvents is how much it may say by itself.
-	maxEvents = 100_000
 	// killWithin is how long a container may take to end.
 	killWithin = 5 * time.Second
 )
@@ -103,10 +80,10 @@ func Start(ctx context.Context, o Options) (*Program, error) {
 	if len(o.Command) == 0 {
 		return nil, errors.New("no lock program is named")
 	}
-	p := &Program{command: o.Command, log: o.Log, on: o.Events, trace: o.Trace,
-		waiting: make(map[uint64]*call), grants: make(map[uint64]*hold), broken: make(chan struct{}), logged: make(chan struct{})}
-	if p.log == nil {
-		p.log = NewLog(io.Discard)
+	p := &Program{Conversation: Conversation{Log: o.Log, On: o.Events}, command: o.Command, trace: o.Trace,
+		broken: make(chan struct{}), logged: make(chan struct{})}
+	if p.Log == nil {
+		p.Log = NewLog(io.Discard)
 	}
 	if err := p.start(o); err != nil {
 		return nil, err
@@ -153,42 +130,24 @@ func (p *Program) start(o Options) error {
 	p.heard.Go(func() {
 		defer close(p.logged)
 		defer func() { _ = ours[2].Close() }()
-		p.log.copy(ours[2])
+		p.Log.copy(ours[2])
 	})
 	return nil
 }
 
 func (p *Program) greet(ctx context.Context) error {
-	raw, err := p.exchange(ctx, &call{}, Message{Type: Hello, Protocols: []int{Version}}, ReadyWithin)
-	if err != nil {
-		return err
+	got, err := p.exchange(ctx, Greet(), p.Expect, ReadyWithin)
+	if err == nil {
+		err = p.CheckReady(got)
 	}
-	if raw.Type != ReadyType {
-		return fmt.Errorf("the lock program answered %q to %q: want %q", raw.Type, Hello, ReadyType)
-	}
-	if err := p.Ready.check(); err != nil {
-		return fmt.Errorf("the lock program cannot be used: %w", err)
-	}
-	return nil
+	return err
 }
 
 // Setup tells the program what to lock, and waits until it has set up.
 func (p *Program) Setup(ctx context.Context, s Setup) error {
-	if s.Nodes == nil {
-		s.Nodes = []Node{}
-	}
-	if s.Sentinels == nil {
-		s.Sentinels = []Node{}
-	}
-	if s.Points == nil {
-		s.Points = []string{}
-	}
-	m, err := p.exchange(ctx, &call{}, struct {
-		Type Type `json:"type"`
-		Setup
-	}{SetupType, s}, ReadyWithin)
-	if err == nil && m.Type != SetUp {
-		err = fmt.Errorf("the lock program answered %q to %q: want %q", m.Type, SetupType, SetUp)
+	got, err := p.exchange(ctx, s.Message(), p.Expect, ReadyWithin)
+	if err == nil {
+		err = CheckSetUp(got)
 	}
 	return err
 }
@@ -211,62 +170,43 @@ const MinWait = 100 * time.Millisecond
 // Acquire asks for the lock. The program may wait for it for a while, and at least MinWait.
 func (p *Program) Acquire(ctx context.Context, wait time.Duration) (Answer, error) {
 	ms := MS(max(wait, MinWait))
-	return p.ask(ctx, Message{Type: AcquireType, WaitMS: &ms}, Acquired)
+	return p.ask(ctx, Message{Type: AcquireType, WaitMS: &ms})
 }
 
 // Release gives a grant back.
 func (p *Program) Release(ctx context.Context, grant uint64) (Answer, error) {
-	return p.ask(ctx, Message{Type: ReleaseType, Grant: grant}, Released)
+	return p.ask(ctx, Message{Type: ReleaseType, Grant: grant})
 }
 
 // Extend lengthens a grant.
 func (p *Program) Extend(ctx context.Context, grant uint64) (Answer, error) {
-	return p.ask(ctx, Message{Type: ExtendType, Grant: grant}, Extended)
+	return p.ask(ctx, Message{Type: ExtendType, Grant: grant})
 }
 
 // Clocks reads the program's clocks.
 func (p *Program) Clocks(ctx context.Context) (Answer, error) {
-	return p.ask(ctx, Message{Type: ClocksType}, ClocksType)
+	return p.ask(ctx, Message{Type: ClocksType})
 }
 
-// ask sends a request and reads its answer: that which is wanted, refused or unknown.
-func (p *Program) ask(ctx context.Context, m Message, want Type) (Answer, error) {
-	p.mu.Lock()
-	p.last++
-	m.ID = p.last
-	if m.Type == ReleaseType {
-		delete(p.grants, m.Grant)
-	}
-	p.mu.Unlock()
+// ask sends a request and reads its answer.
+func (p *Program) ask(ctx context.Context, m Message) (Answer, error) {
 	sent := machine.Monotonic()
-	got, err := p.exchange(ctx, &call{id: m.ID, grant: m.Grant}, m, 0)
+	got, err := p.exchange(ctx, &m, func(answer func(Message)) { p.Ask(&m, answer) }, 0)
 	if err != nil {
 		return Answer{}, err
 	}
-	if got.Type != want && got.Type != Refused && got.Type != Unknown {
-		return Answer{}, p.fail(fmt.Errorf("the lock program answered %q to %q: want %q, %q or %q", got.Type, m.Type, want, Refused, Unknown))
-	}
-	a := Answer{Message: got, Grant: m.ID}
-	if got.ValidityMS != nil {
-		a.Valid, a.Validity, a.From = true, Duration(*got.ValidityMS), instant(got.AtNS, sent, machine.Monotonic())
+	a, err := AnswerTo(m, got, sent, machine.Monotonic())
+	if err != nil {
+		return Answer{}, p.fail(err)
 	}
 	return a, nil
 }
 
-// instant is what a program says of an instant, where that can be true: between two
-// others. Otherwise it is the first of them, so that no promise is lengthened.
-func instant(ns int64, from, to time.Duration) time.Duration {
-	if at := time.Duration(ns); at >= from && at <= to {
-		return at
-	}
-	return from
-}
-
-// exchange sends a message and waits for its answer.
-func (p *Program) exchange(ctx context.Context, c *call, m any, within time.Duration) (Message, error) {
-	c.answer = make(chan Message, 1)
+// exchange sends a message and waits for its answer, which await lets come.
+func (p *Program) exchange(ctx context.Context, m any, await func(answer func(Message)), within time.Duration) (Message, error) {
+	answer := make(chan Message, 1)
 	p.mu.Lock()
-	p.waiting[c.id] = c
+	await(func(m Message) { answer <- m })
 	p.mu.Unlock()
 	if err := p.send(m); err != nil {
 		return Message{}, err
@@ -278,9 +218,9 @@ func (p *Program) exchange(ctx context.Context, c *call, m any, within time.Dura
 		late = timer.C
 	}
 	select {
-	case got := <-c.answer:
+	case got := <-answer:
 		if got.Type == Error {
-			return got, p.fail(fmt.Errorf("the lock program says: %s", got.Why))
+			return got, p.fail(saysError(got))
 		}
 		return got, nil
 	case <-p.broken:
@@ -421,7 +361,7 @@ func (p *Program) read(out *os.File) {
 		}
 	case <-time.After(EndWithin):
 	}
-	_ = p.fail(&Ended{p.command, how, p.log.Last()})
+	_ = p.fail(&Ended{p.command, how, p.Log.Last()})
 }
 
 // take deals with a line.
@@ -430,97 +370,11 @@ func (p *Program) take(line []byte) error {
 	if p.trace != nil {
 		p.trace(false, line)
 	}
-	var m Message
-	if !strings.HasPrefix(strings.TrimSpace(string(line)), "{") ||
-		json.Unmarshal(line, &struct{ Type *Type }{&m.Type}) != nil || m.Type == "" {
-		p.log.line(line)
-		return nil
-	}
-	if m.Type == ReadyType {
-		if err := json.Unmarshal(line, &p.Ready); err != nil {
-			return fmt.Errorf("the lock program's message %q cannot be read: %w", m.Type, err)
-		}
-		return p.deliver(m, now)
-	}
-	if err := json.Unmarshal(line, &m); err != nil {
-		return fmt.Errorf("the lock program's message %q cannot be read: %w", m.Type, err)
-	}
-	if slices.Contains(answers, m.Type) {
-		return p.deliver(m, now)
-	}
-	if slices.Contains(events, m.Type) {
-		return p.event(m, now)
-	}
-	return fmt.Errorf("the lock program sent a message of an unknown type %q", m.Type)
-}
-
-// deliver hands an answer to who waits for it.
-func (p *Program) deliver(m Message, now time.Duration) error {
 	p.mu.Lock()
-	c := p.waiting[m.ID]
-	if m.Type == Error && c == nil { // it may not know which request it is about
-		for id := range p.waiting {
-			c, m.ID = p.waiting[id], id
-		}
-	}
-	delete(p.waiting, m.ID)
-	if m.Type == Acquired {
-		p.grants[m.ID] = &hold{last: now}
-	}
-	if c != nil && p.grants[c.grant] != nil {
-		p.grants[c.grant].last = now
-	}
+	then, err := p.Take(line, now)
 	p.mu.Unlock()
-	switch {
-	case c != nil:
-		c.answer <- m
-	case m.Type == Error:
-		return fmt.Errorf("the lock program says: %s", m.Why)
-	case m.ID == 0 && m.Type != ReadyType && m.Type != SetUp:
-		return fmt.Errorf("the lock program sent %q without the id of the request that it answers", m.Type)
-	default:
-		return fmt.Errorf("the lock program sent %q with the id %d, which no open request has", m.Type, m.ID)
+	if err == nil {
+		then(func(m Message) { _ = p.send(m) })
 	}
-	return nil
-}
-
-// event deals with what the program says by itself.
-func (p *Program) event(m Message, now time.Duration) error {
-	if p.events++; p.events > maxEvents {
-		return fmt.Errorf("the lock program sent more than %d events", maxEvents)
-	}
-	if m.Type == Point {
-		if !slices.Contains(p.Ready.Points, m.Name) {
-			return fmt.Errorf("the lock program reports the point %q, which its message ready does not name", m.Name)
-		}
-		if done := func() { _ = p.send(Message{Type: Go, ID: m.ID}) }; p.on != nil {
-			p.on.AtPoint(m.Name, done)
-		} else {
-			done()
-		}
-		return nil
-	}
-	p.mu.Lock()
-	h := p.grants[m.Grant]
-	if h == nil || h.lost {
-		p.mu.Unlock()
-		p.log.line(fmt.Appendf(nil, "%s of the grant %d, which has ended", m.Type, m.Grant))
-		return nil
-	}
-	last := h.last
-	h.last, h.lost = now, m.Type == Lost
-	p.mu.Unlock()
-	if p.on == nil {
-		return nil
-	}
-	switch {
-	case m.Type == Lost && m.AtNS != 0:
-		at := instant(m.AtNS, last, now)
-		p.on.Lost(m.Grant, at, at, m.Why)
-	case m.Type == Lost:
-		p.on.Lost(m.Grant, last, now, m.Why)
-	case m.ValidityMS != nil:
-		p.on.Renewed(m.Grant, instant(m.AtNS, last, now)+Duration(*m.ValidityMS))
-	}
-	return nil
+	return err
 }

@@ -111,7 +111,7 @@ func TestEndlessOutputIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	suite.Eventually(t, "the end of its output", func() bool { return strings.Contains(strings.Join(p.log.Last(), " "), "done") })
+	suite.Eventually(t, "the end of its output", func() bool { return strings.Contains(strings.Join(p.Log.Last(), " "), "done") })
 	p.Kill()
 	if log.Len() > maxLog+1000 || !strings.Contains(log.String(), "the log is full") {
 		t.Errorf("%d bytes in the log", log.Len())

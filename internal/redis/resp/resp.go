@@ -199,6 +199,32 @@ func (p *parser) bulk(v *Value, n int) error {
 	return nil
 }
 
+// Plain is the value as Go has it: nil, an int64, a string, an error, or a list ([]any) of these.
+func (v *Value) Plain() any {
+	switch v.Kind {
+	case Integer:
+		if n, err := strconv.ParseInt(v.Text, 10, 64); err == nil {
+			return n
+		}
+	case Error, BulkError:
+		return errors.New(v.Text)
+	case Array, Set, Push, Map, Attribute:
+		if v.Null {
+			return nil
+		}
+		list := make([]any, len(v.List))
+		for i := range v.List {
+			list[i] = v.List[i].Plain()
+		}
+		return list
+	case Text, Bulk, Double, BigNumber, Bool, Null, Verbatim:
+	}
+	if v.Null || v.Kind == Null {
+		return nil
+	}
+	return v.Text
+}
+
 // Append writes a value behind b.
 func Append(b []byte, v Value) []byte {
 	switch v.Kind {

@@ -110,3 +110,22 @@ func TestParseCommand(t *testing.T) {
 		}
 	}
 }
+
+// TestPlain: a value as Go has it.
+func TestPlain(t *testing.T) {
+	for text, want := range map[string]any{
+		":-7\r\n": int64(-7), "+OK\r\n": "OK", "$-1\r\n": nil, "$0\r\n\r\n": "", "*-1\r\n": nil, "_\r\n": nil, ",1.5\r\n": "1.5",
+		"*3\r\n:1\r\n$-1\r\n*0\r\n": []any{int64(1), nil, []any{}}, "%1\r\n+a\r\n:1\r\n": []any{"a", int64(1)},
+	} {
+		v, _, err := Parse([]byte(text))
+		if got := v.Plain(); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q is %#v, want %#v (%v)", text, got, want, err)
+		}
+	}
+	for _, text := range []string{"-ERR no\r\n", "!6\r\nERR no\r\n"} {
+		v, _, _ := Parse([]byte(text))
+		if err, failed := v.Plain().(error); !failed || err.Error() != "ERR no" {
+			t.Errorf("%q is %#v", text, v.Plain())
+		}
+	}
+}

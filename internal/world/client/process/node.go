@@ -252,19 +252,5 @@ func reply(v any, err error) command.Reply {
 	case err != nil:
 		return command.UnknownReply(err.Error())
 	}
-	switch v := v.(type) {
-	case nil:
-		return command.NilReply()
-	case int64:
-		return command.IntReply(v)
-	case string:
-		return command.StrReply(v)
-	case []any:
-		list := make([]string, len(v))
-		for i, element := range v {
-			list[i] = fmt.Sprint(element)
-		}
-		return command.ListReply(list...)
-	}
-	return command.UnknownReply(fmt.Sprintf("unexpected reply %T", v))
+	return client.ReplyOf(v)
 }

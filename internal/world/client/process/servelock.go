@@ -163,7 +163,7 @@ func (s *servedLock) setUp(m *incoming) error {
 // configure makes the lock's settings those that were sent, and returns where its
 // consensus store is, if there is one.
 func (s *servedLock) configure(l *program.Lock) (consensus *client.Address, err error) {
-	o := programOptions{Config: s.config}
+	o := client.ProgramOptions{Config: s.config}
 	if len(l.Options) > 0 {
 		if err := json.Unmarshal(l.Options, &o); err != nil {
 			return nil, fmt.Errorf("failed to read the lock's options: %w", err)

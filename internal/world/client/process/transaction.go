@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
 // transact carries out WATCH, UNWATCH and EXEC. What is watched belongs to a
@@ -43,17 +44,8 @@ func exec(ctx context.Context, to sender, c command.Command) command.Reply {
 	last := pipe.Do(ctx, end)
 	_, _ = pipe.Exec(ctx) // each command has its own outcome
 	v, err := last.Result()
-	replies, ok := v.([]any)
-	if err != nil || !ok {
+	if err != nil {
 		return reply(v, err)
 	}
-	var body []command.Reply
-	for _, one := range replies {
-		if failed, ok := one.(error); ok {
-			body = append(body, reply(nil, failed))
-			continue
-		}
-		body = append(body, reply(one, nil))
-	}
-	return command.BodyReply(body)
+	return client.TransactionReplyOf(v)
 }

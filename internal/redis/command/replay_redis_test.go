@@ -55,43 +55,8 @@ func shown(err error) bool {
 }
 
 // has is what the server has under a key, to the millisecond.
-func (r *realRedis) has(t interface{ Fatalf(string, ...any) }, name string) command.Key {
-	var k command.Key
-	switch kind := r.do("type", name).Val(); kind {
-	case "none":
-		return k
-	case "string":
-		k.Holds, k.Value = command.Text, r.do("get", name).Val().(string)
-	case "hash":
-		k.Holds, k.Fields = command.Hash, map[string]string{}
-		list := r.do("hgetall", name).Val().([]any)
-		for i := 0; i < len(list); i += 2 {
-			k.Fields[list[i].(string)] = list[i+1].(string)
-		}
-	case "list":
-		k.Holds = command.List
-		for _, item := range r.do("lrange", name, "0", "-1").Val().([]any) {
-			k.Items = append(k.Items, item.(string))
-		}
-	case "set", "zset":
-		k.Holds, k.Fields = command.Members, map[string]string{}
-		words := []string{"smembers", name}
-		if kind == "zset" {
-			k.Holds, words = command.Sorted, []string{"zrange", name, "0", "-1"}
-		}
-		for _, member := range r.do(words...).Val().([]any) {
-			k.Fields[member.(string)] = ""
-			if kind == "zset" {
-				k.Fields[member.(string)] = command.Score(r.do("zscore", name, member.(string)).Val().(string))
-			}
-		}
-	default:
-		k.Holds = command.Unclear
-	}
-	if at := r.do("pexpiretime", name).Val().(int64); at > 0 {
-		k.Expires = command.At(at)
-	}
-	return k
+func (r *realRedis) has(name string) command.Key {
+	return servertest.KeyOf(func(words ...string) any { return r.do(words...).Val() }, name)
 }
 
 func pick2(t *rapid.T, from [][]string) []string {
@@ -237,7 +202,7 @@ func TestReplayIsRedis(t *testing.T) {
 			was := replay.Key
 			change := replay.See(command.Executed{Words: words, DB: db, At: command.At(1000 * now)}, false)
 			r.do("select", "0")
-			want := r.has(t, "lock")
+			want := r.has("lock")
 			r.do("select", strconv.Itoa(db))
 			check(t, story, was, replay.Key, change, want, 1000*now)
 			all++

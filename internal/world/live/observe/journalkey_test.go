@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/redis/journal"
+	"github.com/redlock-sim/redlock-sim/internal/world/keylog"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -81,8 +82,8 @@ func newRead(is command.Key) *read {
 	r := &read{}
 	o := &Observation{Record: func(e history.Event) { r.events = append(r.events, told(e)) }}
 	w := &nodeWatch{o: o, n: &server.Node{Name: "A"}, redis: command.ParseServer("7.0.15", "")}
-	k := &journalKey{keyLog: w.logOf("lock")}
-	k.replay.Key = is
+	k := &journalKey{Key: keylog.Key{Log: w.logOf("lock")}}
+	k.Replay.Key = is
 	r.journalReader = &journalReader{w: w, keys: []*journalKey{k}, byName: map[string]*journalKey{"lock": k}}
 	return r
 }
@@ -92,7 +93,7 @@ func (r *read) effects(list ...string) {
 	for _, e := range list {
 		r.blocks++
 		entry := journal.Entry{Kind: journal.Effect, Words: strings.Fields(e), First: true, Last: true}
-		k.effects = append(k.effects, effect{Entry: entry, number: r.blocks, block: r.blocks})
+		k.Effects = append(k.Effects, keylog.Effect{Entry: entry, Number: r.blocks, Block: r.blocks})
 	}
 }
 
@@ -100,7 +101,7 @@ func (r *read) effects(list ...string) {
 func (r *read) line(at int64, text string) {
 	r.seen++
 	words := strings.Fields(text)
-	r.lines = append(r.lines, numbered{monitored{args: words[1:], caller: words[0], span: command.At(at)}, r.seen})
+	r.lines = append(r.lines, numbered{monitored{Line: keylog.Line{Args: words[1:], Caller: words[0], Span: command.At(at)}}, r.seen})
 }
 
 // named are keys that have one name.

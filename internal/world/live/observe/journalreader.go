@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/redis/journal"
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/keylog"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -71,7 +70,7 @@ func (j *journalReader) names() []string {
 	defer j.mu.Unlock()
 	var list []string
 	for _, k := range j.keys {
-		list = append(list, k.replay.Name)
+		list = append(list, k.Replay.Name)
 	}
 	return list
 }
@@ -103,8 +102,8 @@ func (j *journalReader) add(key string) {
 	if j.byName[key] != nil || j.w.full(len(j.keys), mostKeys) {
 		return
 	}
-	k := &journalKey{keyLog: j.w.logOf(key), late: j.late}
-	k.replay.Key = command.Key{}
+	k := &journalKey{Key: keylog.Key{Log: j.w.logOf(key)}, late: j.late}
+	k.Replay.Key = command.Key{}
 	j.byName[key] = k
 	j.keys = append(j.keys, k)
 }
@@ -129,11 +128,11 @@ func (j *journalReader) start(ctx context.Context) error {
 func (j *journalReader) begin() {
 	now := j.now()
 	for _, k := range j.keys {
-		for _, e := range k.effects {
-			k.apply(e.Entry)
+		for _, e := range k.Effects {
+			k.Apply(e.Entry)
 		}
-		k.effects = nil
-		k.recordFound(now)
+		k.Effects = nil
+		k.RecordFound(now)
 	}
 }
 
@@ -151,9 +150,9 @@ func (j *journalReader) see(c monitored) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	concerns := false
-	for _, k := range j.keysNamed(c.args) {
-		k.noteFields(&c)
-		concerns = concerns || k.replay.Concerns(c.executed())
+	for _, k := range j.keysNamed(c.Args) {
+		k.NoteFields(&c.Line)
+		concerns = concerns || k.Replay.Concerns(c.Executed())
 	}
 	if !j.begun || !concerns || !j.readOrFail() {
 		return
@@ -164,11 +163,6 @@ func (j *journalReader) see(c monitored) {
 }
 
 func (j *journalReader) marked() {}
-
-// executed is a line's command.
-func (c *monitored) executed() command.Executed {
-	return command.Executed{Words: c.args, DB: c.db, At: c.span}
-}
 
 // readOrFail reads what has been added to the journal. False: the stream has ended, or the journal cannot be read, and the run ends.
 func (j *journalReader) readOrFail() bool {
@@ -205,7 +199,7 @@ func (j *journalReader) handOut(e journal.Entry) {
 	}
 	e.DB = max(e.DB, 0)
 	if len(e.Words) > 0 {
-		e.Words = unconditional(e.Words, e.DB)
+		e.Words = keylog.Unconditional(e.Words, e.DB)
 		for _, word := range e.Words[1:] {
 			if !j.w.fits(word) {
 				continue
@@ -222,9 +216,9 @@ func (j *journalReader) handOut(e journal.Entry) {
 		keys = j.keysNamed(e.Words)
 	}
 	for _, k := range keys {
-		if len(e.Words) == 0 || k.replay.Concerns(command.Executed{Words: e.Words, DB: e.DB}) {
+		if len(e.Words) == 0 || k.Replay.Concerns(command.Executed{Words: e.Words, DB: e.DB}) {
 			k.written = k.written || e.Kind == journal.Effect
-			k.effects = append(k.effects, effect{Entry: e, number: j.read, block: j.blocks})
+			k.Effects = append(k.Effects, keylog.Effect{Entry: e, Number: j.read, Block: j.blocks})
 		}
 	}
 }
@@ -236,32 +230,7 @@ func (j *journalReader) recordElsewhere(key string, e journal.Entry) {
 	}
 	j.saidElsewhere = true
 	k := j.w.logOf(key)
-	k.recordUnclear(history.Value{Rare: &history.Rare{
-		Detail: fmt.Sprintf("%s in database %d, of which nothing is observed,", strings.ToUpper(e.Words[0]), e.DB)}})
-}
-
-// unconditional is an entry without the conditions of its command: that it stands in the journal says that they were met.
-func unconditional(words []string, db int) []string {
-	switch name := strings.ToUpper(words[0]); {
-	case name == "SET" && len(words) > 3:
-		o := command.ParseOptions(words[3:], command.SetTakes+" IFEQ IFNE IFDEQ IFDNE")
-		words = slices.Clone(words[:3])
-		if o.Expiry != "" {
-			words = append(words, o.Expiry)
-		}
-		if o.Expiry != "" && o.Expiry != "KEEPTTL" {
-			words = append(words, o.Number)
-		}
-	case name == "MSETNX":
-		return append([]string{"MSET"}, words[1:]...)
-	case name == "RENAMENX":
-		return append([]string{"RENAME"}, words[1:]...)
-	case name == "MOVE" && len(words) > 1:
-		if db == 0 { // another has it now
-			return []string{"DEL", words[1]}
-		}
-	}
-	return words
+	k.RecordElsewhere(e.Words[0], e.DB)
 }
 
 // notAllRead stands for how many entries have been read where some of a line's may be missing.
@@ -273,14 +242,14 @@ func (j *journalReader) resolve(final, read int) {
 	j.round++
 	for len(j.lines) > 0 {
 		l := j.lines[0]
-		keys := j.keysNamed(l.args)
+		keys := j.keysNamed(l.Args)
 		choices := make([]choice, len(keys))
 		all := notAllRead
 		if l.number <= final {
 			all = read
 		}
 		for i, k := range keys {
-			if k.skipUnchanging(); k.round != j.round {
+			if k.SkipUnchanging(); k.round != j.round {
 				k.round, k.aligned = j.round, nil
 			}
 			c := k.choose(l.monitored, j.lines[1:], all)
@@ -303,21 +272,21 @@ func (j *journalReader) finish(read, seen int) {
 	}
 	j.resolve(seen, read)
 	for _, k := range j.keys {
-		if len(k.effects) == 0 && k.block == nil {
+		if len(k.Effects) == 0 && k.Block == nil {
 			continue
 		}
-		if slices.ContainsFunc(j.lines, func(l numbered) bool { return k.replay.Concerns(l.executed()) }) {
+		if slices.ContainsFunc(j.lines, func(l numbered) bool { return k.Replay.Concerns(l.Executed()) }) {
 			continue // they have come since then, and the effects may be theirs
 		}
-		for len(k.effects) > 0 && k.effects[0].number <= read {
-			if k.effects[0].byItself() {
-				k.recordOwnEffect(j.now())
+		for len(k.Effects) > 0 && k.Effects[0].Number <= read {
+			if k.Effects[0].ByItself() {
+				k.RecordOwn(j.now())
 			} else {
-				k.recordUnexplained(j.now())
+				k.RecordUnexplained(j.now())
 			}
 		}
-		if k.block != nil && (len(k.effects) == 0 || k.effects[0].block != k.block.number) {
-			k.closeBlock()
+		if k.Block != nil && (len(k.Effects) == 0 || k.Effects[0].Block != k.Block.Number) {
+			k.CloseBlock()
 		}
 	}
 }
@@ -328,7 +297,7 @@ const lookEvery = 10 * time.Millisecond
 // lookForOwn sees what the node did by itself, which no line shows.
 func (j *journalReader) lookForOwn(ctx context.Context) {
 	j.mu.Lock()
-	open := j.readOrFail() && (len(j.lines) > 0 || slices.ContainsFunc(j.keys, func(k *journalKey) bool { return len(k.effects) > 0 }))
+	open := j.readOrFail() && (len(j.lines) > 0 || slices.ContainsFunc(j.keys, func(k *journalKey) bool { return len(k.Effects) > 0 }))
 	j.mu.Unlock()
 	if open {
 		j.catchUp(ctx)

@@ -51,41 +51,41 @@ func (w possibility) andThen(d deed, results ...command.Result) (list []possibil
 // than the change says. Nothing is evicted within a step.
 func (k *keyWatch) ifEvicted(w possibility, d deed, change command.Change) []possibility {
 	there := w.after.Holds != command.Absent && w.after.Holds != command.Unclear
-	if !k.evicts || w.evicted || d.line.step == k.touched || !k.replay.Concerns(d.line.executed()) || !there {
+	if !k.evicts || w.evicted || d.line.step == k.touched || !k.Replay.Concerns(d.line.Executed()) || !there {
 		return nil
 	}
-	alive := command.Result{Change: change, After: k.replay.Key}
+	alive := command.Result{Change: change, After: k.Replay.Key}
 	if change.Either != nil {
 		alive = change.Either[0]
 	}
-	k.replay.Key = command.Key{}
-	gone := command.Result{Change: k.replay.See(d.line.executed(), false)}
-	gone.After = k.replay.Key
+	k.Replay.Key = command.Key{}
+	gone := command.Result{Change: k.Replay.See(d.line.Executed(), false)}
+	gone.After = k.Replay.Key
 	same := gone.Did == alive.Did && (gone.Did == command.Kept || gone.After.Equal(alive.After))
 	if same || gone.Did == command.Obscured || alive.Did == command.Obscured {
 		return nil
 	}
 	went := deed{line: d.line, before: w.after, Result: command.Result{Change: command.Change{Did: command.Deleted}}}
-	went.line.caller = ""
+	went.line.Caller = ""
 	d.before = command.Key{}
 	return possibility{deeds: append(slices.Clip(w.deeds), went), evicted: true}.andThen(d, gone)
 }
 
 // followPossibilities takes a command into a doubt; false: nobody could tell what it did.
 func (k *keyWatch) followPossibilities(c monitored) bool {
-	defer func() { k.replay.Key = command.Key{Holds: command.Unclear} }()
+	defer func() { k.Replay.Key = command.Key{Holds: command.Unclear} }()
 	var possibilities []possibility
 	for _, w := range k.doubt.possibilities {
-		k.replay.Key = w.after
-		change := k.replay.See(c.executed(), k.behind)
+		k.Replay.Key = w.after
+		change := k.Replay.See(c.Executed(), k.behind)
 		d := deed{line: c, before: w.after}
 		switch {
-		case change.Lasting, change.Did != command.Kept && c.stranger, change.Did == command.Obscured && change.Either == nil:
+		case change.Lasting, change.Did != command.Kept && c.Stranger, change.Did == command.Obscured && change.Either == nil:
 			return false
 		case change.Either != nil:
 			possibilities = append(possibilities, w.andThen(d, change.Either...)...)
 		default:
-			possibilities = append(possibilities, w.andThen(d, command.Result{Change: change, After: k.replay.Key})...)
+			possibilities = append(possibilities, w.andThen(d, command.Result{Change: change, After: k.Replay.Key})...)
 		}
 		possibilities = append(possibilities, k.ifEvicted(w, d, change)...)
 	}
@@ -106,7 +106,7 @@ func (k *keyWatch) decide(d *doubt, seen command.Key, at command.Span, evicted b
 			continue
 		}
 		found = append(found, w)
-		if w.evicted && !slices.ContainsFunc(w.deeds, func(d deed) bool { return d.line.caller != "" }) {
+		if w.evicted && !slices.ContainsFunc(w.deeds, func(d deed) bool { return d.line.Caller != "" }) {
 			forgotten++
 		}
 	}
@@ -114,7 +114,7 @@ func (k *keyWatch) decide(d *doubt, seen command.Key, at command.Span, evicted b
 		return false
 	}
 	// The possibility without an eviction comes first. A client that removes what it set is accused of nothing, if the node was quicker.
-	own := !slices.ContainsFunc(found[0].deeds, func(d deed) bool { return d.line.caller != k.setBy })
+	own := !slices.ContainsFunc(found[0].deeds, func(d deed) bool { return d.line.Caller != k.setBy })
 	if others := len(found) - 1; others > 0 && (found[0].evicted || others != forgotten || !own) {
 		return false
 	}
@@ -125,14 +125,14 @@ func (k *keyWatch) decide(d *doubt, seen command.Key, at command.Span, evicted b
 // recordPossibility records what happened in a possibility that was the case.
 func (k *keyWatch) recordPossibility(w *possibility) {
 	for _, one := range w.deeds {
-		if k.open != nil && (k.open.number != one.line.step || k.open.line.caller != one.line.caller) {
+		if k.open != nil && (k.open.Number != one.line.step || k.open.Line.Caller != one.line.Caller) {
 			k.finish()
 		}
-		k.replay.Key = one.After
+		k.Replay.Key = one.After
 		k.addToStep(one.Change, one.before, one.line)
 	}
 	k.finish()
-	k.replay.Key = w.after
+	k.Replay.Key = w.after
 }
 
 // giveUp ends a doubt about which the node says nothing: what was done if it forgot nothing was done if it has never been seen to.
@@ -151,6 +151,6 @@ func (k *keyWatch) giveUp() {
 func (k *keyWatch) recordDoubt() {
 	if d := k.doubt; d != nil {
 		k.doubt = nil
-		k.recordUnknown(d.command, d.caller)
+		k.RecordUnknown(d.command, d.caller)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	"github.com/redlock-sim/redlock-sim/internal/world/keylog"
 )
 
 // keyWatch follows the lock's key on one node: it replays the node's commands,
@@ -15,7 +16,7 @@ import (
 // relies on the order of the stream and on the node's own clock in it. Where the
 // replay cannot tell what the key holds it says so, and asks the node.
 type keyWatch struct {
-	keyLog
+	keylog.Log
 	// ask asks the node for the key's state; nil: it cannot be asked.
 	ask func(number int) *keyQuery
 	// after calls a function later.
@@ -28,7 +29,7 @@ type keyWatch struct {
 	number  int
 	doubt   *doubt
 	// open is what the latest step did so far, where more of it may follow; nil: nothing.
-	open *step
+	open *openStep
 	// evicts: the node may evict the key. It had evicted this many keys at first, and at the latest answer.
 	evicts                bool
 	evictedFirst, evicted int64
@@ -46,6 +47,12 @@ type keyWatch struct {
 	behind     bool
 }
 
+// openStep is a step whose first line came at an instant.
+type openStep struct {
+	keylog.Step
+	at time.Duration
+}
+
 // slack is how long before its line in the stream a command may have begun.
 const slack = 500 * time.Microsecond
 
@@ -60,21 +67,21 @@ func (k *keyWatch) see(c monitored) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.Follow(c.at, machine.Monotonic())
-	if k.open != nil && k.open.number != c.step {
+	if k.open != nil && k.open.Number != c.step {
 		k.finish()
 	}
 	if l := k.answeredBy(c); l != nil {
 		<-l.done
-		k.takeAnswer(l, c.span)
+		k.takeAnswer(l, c.Span)
 	}
 	k.replayLine(c)
 	if open := k.open; !c.more {
 		k.finish()
-	} else if open != nil && open.line.at == c.at && k.after != nil {
+	} else if open != nil && open.at == c.at && k.after != nil {
 		k.after(stepWithin, func() { k.finishLater(open) })
 	}
-	k.awaitEnd(c.span)
-	if k.replay.Concerns(c.executed()) {
+	k.awaitEnd(c.Span)
+	if k.Replay.Concerns(c.Executed()) {
 		k.touched = c.step
 	}
 }
@@ -82,7 +89,7 @@ func (k *keyWatch) see(c monitored) {
 // awaitEnd asks the node for the key's end, if it is not known to the millisecond, and once more when it has come. What comes then
 // is known to come after the end, however late its line shows it.
 func (k *keyWatch) awaitEnd(now command.Span) {
-	end := k.replay.Expires
+	end := k.Replay.Expires
 	if end.To == k.due {
 		return
 	}
@@ -105,7 +112,7 @@ func (k *keyWatch) awaitEnd(now command.Span) {
 const stepWithin = 5 * time.Millisecond
 
 // finishLater records what a step did, unless that is done.
-func (k *keyWatch) finishLater(s *step) {
+func (k *keyWatch) finishLater(s *openStep) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.open == s {
@@ -120,13 +127,13 @@ func (k *keyWatch) finish() {
 		return
 	}
 	k.open = nil
-	change, before := s.change(k.replay.Key)
+	change, before := s.Change(k.Replay.Key)
 	if change.Did == command.Wrote {
-		k.setBy = s.line.caller
+		k.setBy = s.Line.Caller
 	}
 	k.behind = k.behind && change.Did != command.Wrote
-	k.now = s.line
-	k.recordChange(change, before, s.line.args[0], s.line.caller, s.at)
+	k.Now = s.Line
+	k.RecordChange(change, before, s.Line.Args[0], s.Line.Caller, s.At)
 }
 
 // clockPace is how many times as fast as ours a node's clock may have run before it
@@ -137,7 +144,7 @@ const clockPace = 10
 func (k *keyWatch) Follow(at, now time.Duration) {
 	if at < k.last {
 		peak := k.last + clockPace*(now-k.came) + slack
-		k.behind = k.behind || k.replay.Expires.From < peak.Milliseconds()
+		k.behind = k.behind || k.Replay.Expires.From < peak.Milliseconds()
 	}
 	k.last, k.came = at, now
 }
@@ -145,7 +152,7 @@ func (k *keyWatch) Follow(at, now time.Duration) {
 // answeredBy is the question whose answer a line shows, and nil for other lines.
 func (k *keyWatch) answeredBy(c monitored) *keyQuery {
 	for i, l := range k.queries {
-		if c.args[len(c.args)-1] == l.mark {
+		if c.Args[len(c.Args)-1] == l.mark {
 			k.queries = append(k.queries[:i:i], k.queries[i+1:]...)
 			return l
 		}
@@ -158,61 +165,61 @@ func (k *keyWatch) replayLine(c monitored) {
 	if !k.begun || k.hopeless {
 		return
 	}
-	before := k.replay.Key
-	k.now = c
-	k.noteFields(&c)
+	before := k.Replay.Key
+	k.Now = c.Line
+	k.NoteFields(&c.Line)
 	if k.doubt != nil && k.followPossibilities(c) {
 		return
 	}
-	change := k.replay.See(c.executed(), k.behind)
+	change := k.Replay.See(c.Executed(), k.behind)
 	if k.open != nil && (change.Did == command.Obscured || change.Lasting) { // so far it is known
-		after := k.replay.Key
-		k.replay.Key = before
+		after := k.Replay.Key
+		k.Replay.Key = before
 		k.finish()
-		k.replay.Key = after
+		k.Replay.Key = after
 	}
 	if change.Did != command.Kept || change.Lasting {
 		k.recordDoubt() // it came before the answer
 	}
 	if change.Lasting {
-		k.hopeless, k.replay.Key = true, command.Key{Holds: command.Unclear}
-		k.recordUnknown(c.args[0], c.caller)
+		k.hopeless, k.Replay.Key = true, command.Key{Holds: command.Unclear}
+		k.RecordUnknown(c.Args[0], c.Caller)
 		return
 	}
-	if change.Did != command.Kept && c.stranger {
-		k.recordStranger(&c)
+	if change.Did != command.Kept && c.Stranger {
+		k.RecordStranger(&c.Line)
 		return
 	}
-	d, is := deed{line: c, before: before}, k.replay.Key
+	d, is := deed{line: c, before: before}, k.Replay.Key
 	forgotten := k.ifEvicted(possibility{after: before}, d, change)
 	if k.ask != nil && (change.Either != nil || len(forgotten) > 0) {
 		results := change.Either
 		if results == nil {
 			results = []command.Result{{Change: change, After: is}}
 		}
-		k.doubt = &doubt{command: c.args[0], caller: c.caller, possibilities: append(possibility{}.andThen(d, results...), forgotten...)}
-		k.replay.Key = command.Key{Holds: command.Unclear}
+		k.doubt = &doubt{command: c.Args[0], caller: c.Caller, possibilities: append(possibility{}.andThen(d, results...), forgotten...)}
+		k.Replay.Key = command.Key{Holds: command.Unclear}
 		k.askNode()
 		return
 	}
-	k.replay.Key = is
+	k.Replay.Key = is
 	k.addToStep(change, before, c)
 }
 
 // addToStep takes what a command did to the key, which was as before says, for what its step did. It is recorded at the end of that.
 func (k *keyWatch) addToStep(change command.Change, before command.Key, line monitored) {
 	if change.Did == command.Obscured {
-		k.recordChange(change, before, line.args[0], line.caller, line.span)
+		k.RecordChange(change, before, line.Args[0], line.Caller, line.Span)
 		return
 	}
 	if change.Did == command.Kept && !change.Expired {
 		return
 	}
 	if k.open == nil {
-		k.open = &step{number: line.step, before: before, expired: change.Expired, line: line, at: line.span}
+		k.open = &openStep{keylog.Step{Number: line.step, Before: before, Expired: change.Expired, Line: line.Line, At: line.Span}, line.at}
 	}
-	if k.open.add(change, k.replay.Key); change.Ends {
-		k.open.line.text = line.text // it says whether the end is one that the client named
+	if k.open.Add(change, k.Replay.Key); change.Ends {
+		k.open.Line.Text = line.Text // it says whether the end is one that the client named
 	}
 }
 
@@ -222,7 +229,7 @@ func (k *keyWatch) known() command.Key {
 	defer k.mu.Unlock()
 	d := k.doubt
 	if d == nil {
-		return k.replay.Key
+		return k.Replay.Key
 	}
 	if d.replicated != nil && len(d.possibilities) == 1 {
 		return d.possibilities[0].after
@@ -236,12 +243,12 @@ func (k *keyWatch) goOn(before command.Key) {
 	defer k.mu.Unlock()
 	k.finish()
 	if before.Holds == command.Unclear {
-		k.recordUnclear(history.Value{Rare: &history.Rare{Detail: "connections that the server closed"}})
+		k.RecordUnclear(history.Value{Rare: &history.Rare{Detail: "connections that the server closed"}})
 	} else if k.ask != nil {
 		k.number++
 		l := k.ask(k.number)
 		k.queries = append(k.queries, l)
-		k.begun, k.replay.Key = true, command.Key{Holds: command.Unclear}
+		k.begun, k.Replay.Key = true, command.Key{Holds: command.Unclear}
 		k.doubt = &doubt{command: "replication", possibilities: []possibility{{after: before}}, replicated: l}
 	}
 }
@@ -251,7 +258,7 @@ func (k *keyWatch) goOn(before command.Key) {
 func (k *keyWatch) askIfEvicted(evicted int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.evicted == evicted || k.replay.Holds == command.Absent || k.replay.Holds == command.Unclear {
+	if k.evicted == evicted || k.Replay.Holds == command.Absent || k.Replay.Holds == command.Unclear {
 		return true
 	}
 	k.askNode() // an answer that is under way may be older
@@ -298,35 +305,35 @@ func (k *keyWatch) takeAnswer(l *keyQuery, at command.Span) {
 		return
 	}
 	if d != nil && !replicated {
-		k.recordUnknown(d.command, d.caller)
+		k.RecordUnknown(d.command, d.caller)
 	}
-	if k.begun && (k.replay.Holds != command.Unclear || k.hopeless) {
+	if k.begun && (k.Replay.Holds != command.Unclear || k.hopeless) {
 		if l.err != nil || k.hopeless || k.agrees(seen, at, behind) {
 			return
 		}
 		if evicted && seen.Holds == command.Absent {
-			k.recordKey(history.KeyDeleted, k.owner(k.replay.Key), "", nil)
-			k.replay.Key = command.Key{}
+			k.RecordKey(history.KeyDeleted, k.Owner(k.Replay.Key), "", nil)
+			k.Replay.Key = command.Key{}
 			return
 		}
-		k.recordUnclear(history.Value{Rare: &history.Rare{Detail: unseenChange}})
+		k.RecordUnclear(history.Value{Rare: &history.Rare{Detail: unseenChange}})
 	}
 	k.goOnFrom(seen, l, d != nil, replicated)
 }
 
 // goOnFrom goes on from what a node has said of the key. doubted: what had become of it was in doubt.
 func (k *keyWatch) goOnFrom(seen command.Key, l *keyQuery, doubted, replicated bool) {
-	k.begun, k.replay.Key = true, seen
+	k.begun, k.Replay.Key = true, seen
 	switch {
-	case seen.Holds == command.Unclear && !doubted && !k.unclear:
-		k.record(history.Event{Process: k.node, Type: history.Info, F: history.KeyUnclear, Value: history.Value{
-			Key: k.shown, Rare: &history.Rare{Detail: "a " + l.state.kind + " found"},
+	case seen.Holds == command.Unclear && !doubted && !k.Unclear:
+		k.Record(history.Event{Process: k.Node, Type: history.Info, F: history.KeyUnclear, Value: history.Value{
+			Key: k.Shown, Rare: &history.Rare{Detail: "a " + l.state.kind + " found"},
 		}})
-		k.unclear = true
+		k.Unclear = true
 	case seen.Holds != command.Unclear && seen.Holds != command.Absent:
-		k.recordKey(history.KeySet, k.owner(seen), "", grantOfTTL(l.state.ttl))
-	case (k.unclear || replicated) && seen.Holds == command.Absent:
-		k.recordKey(history.KeyDeleted, "", "", nil)
+		k.RecordKey(history.KeySet, k.Owner(seen), "", grantOfTTL(l.state.ttl))
+	case (k.Unclear || replicated) && seen.Holds == command.Absent:
+		k.RecordKey(history.KeyDeleted, "", "", nil)
 	}
 }
 
@@ -336,21 +343,21 @@ const unseenChange = "a change that MONITOR did not show"
 // agrees compares what was known of the key with what the node says, takes from that when it ends, or that it has, and reports
 // whether there is nothing else between the two.
 func (k *keyWatch) agrees(seen command.Key, at command.Span, behind bool) bool {
-	is := k.replay.Key
+	is := k.Replay.Key
 	end := is.Expires
 	switch none := (command.Span{}); {
 	case is.Holds == command.Absent:
 		return seen.Holds == command.Absent
 	case seen.Holds == command.Absent && (fits(is, seen, at) || behind && end != none):
-		k.recordKey(history.KeyExpired, k.owner(is), "", nil)
-		k.replay.Key = command.Key{}
+		k.RecordKey(history.KeyExpired, k.Owner(is), "", nil)
+		k.Replay.Key = command.Key{}
 		return true
 	case !holdsTheSame(is, seen) || (end == none) != (seen.Expires == none):
 		return false
 	case fits(is, seen, at):
-		k.replay.Expires = command.Span{From: max(end.From, seen.Expires.From), To: min(end.To, seen.Expires.To)}
+		k.Replay.Expires = command.Span{From: max(end.From, seen.Expires.From), To: min(end.To, seen.Expires.To)}
 	default: // a command took longer than any was thought to
-		k.replay.Expires = seen.Expires
+		k.Replay.Expires = seen.Expires
 	}
 	return true
 }
@@ -387,4 +394,11 @@ func (k *keyWatch) settle(ctx context.Context) bool {
 		k.giveUp()
 	}
 	return waited
+}
+
+func grantOfTTL(ttl history.Int) *history.Grant {
+	if !ttl.IsSet() {
+		return nil
+	}
+	return &history.Grant{TTL: ttl}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
+	"github.com/redlock-sim/redlock-sim/internal/world/keylog"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -67,7 +68,7 @@ func (w *watched) answer(s keyState, err error, at float64) {
 }
 
 func (w *watched) line(at float64, source, words string) {
-	w.front.see(monitored{at: time.Duration(at*1e6) + time.Hour, source: source, args: strings.Fields(words)})
+	w.front.see(monitored{Line: keylog.Line{Args: strings.Fields(words)}, at: time.Duration(at*1e6) + time.Hour, source: source})
 }
 
 func TestWhatTheStreamTells(t *testing.T) {
@@ -145,7 +146,7 @@ func TestWhatTheStreamTells(t *testing.T) {
 func TestDatabases(t *testing.T) {
 	w := newWatched()
 	in := func(db int, words string) {
-		w.front.see(monitored{at: time.Hour + time.Millisecond, db: db, source: "h:1", args: strings.Fields(words)})
+		w.front.see(monitored{Line: keylog.Line{DB: db, Args: strings.Fields(words)}, at: time.Hour + time.Millisecond, source: "h:1"})
 	}
 	in(1, "SET lock b")
 	in(0, "SET lock a")
@@ -386,7 +387,7 @@ func followRealServer(t *rapid.T, n *server.Node, d server.Door, evicts bool) bo
 			t.Fatalf("the replay went another way than the server: %v", events)
 		}
 	}
-	got := k.replay.Key
+	got := k.Replay.Key
 	if got.Holds == command.Unclear {
 		return false
 	}

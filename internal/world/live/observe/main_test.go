@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { os.Exit(suite.Live(m).Run()) }
 // startRedis starts a redis-server for a test.
 func startRedis(t *testing.T, options ...string) (address string, admin *redis.Client) {
 	t.Helper()
-	binary, err := server.FindRedis()
+	binary, err := server.FindRedis("")
 	if err != nil {
 		suite.Lacks(t, "redis-server")
 	}

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	"github.com/redlock-sim/redlock-sim/internal/world/keylog"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -34,29 +34,18 @@ type monitor struct {
 
 // monitored is one command of the stream.
 type monitored struct {
+	keylog.Line
 	// at is the node's own clock, counted from 1970.
 	at time.Duration
-	// db is the database that it was carried out in.
-	db int
 	// source is the address of the connection, or "lua".
 	source string
-	args   []string
-	// caller is the client whose line it is, span when it was carried out.
-	caller string
-	span   command.Span
 	// window is when it was carried out, where nothing but the stream and the key's state says so.
 	window command.Span
 	// step is the same for all lines of a command, a script or a transaction; more: others of them may follow.
 	step int
 	more bool
-	// left is when it left its client, on the run's clock, where a link has told; text are
-	// the words that the client sent, where those are the words of a script's caller.
-	left history.Int
-	text []string
 	// since is when the stream began, on the machine's monotonic clock.
 	since time.Duration
-	// stranger: the connection is none of those that may change the lock's keys.
-	stranger bool
 }
 
 // openMonitor starts the stream. see is called for every command, in order, but for marks, marked before it is said that
@@ -84,8 +73,8 @@ func (m *monitor) read(lines *bufio.Reader, see func(monitored), marked, end fun
 			continue // not a command: the server's own talk
 		}
 		c.since = m.since
-		if len(c.args) == 2 && strings.EqualFold(c.args[0], "echo") {
-			if shown, waited := m.marks.LoadAndDelete(c.args[1]); waited {
+		if len(c.Args) == 2 && strings.EqualFold(c.Args[0], "echo") {
+			if shown, waited := m.marks.LoadAndDelete(c.Args[1]); waited {
 				marked()
 				close(shown.(chan struct{}))
 			}
@@ -136,8 +125,8 @@ func parseMonitored(line string) (monitored, error) {
 		return monitored{}, fmt.Errorf("not a line of MONITOR: %q", line)
 	}
 	return monitored{
-		at: time.Duration(s)*time.Second + time.Duration(us)*time.Microsecond,
-		db: db, source: source, args: args,
+		Line: keylog.Line{DB: db, Args: args},
+		at:   time.Duration(s)*time.Second + time.Duration(us)*time.Microsecond, source: source,
 	}, nil
 }
 

@@ -8,21 +8,23 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/redlock-sim/redlock-sim/internal/world/keylog"
 )
 
 func TestParseMonitored(t *testing.T) {
 	for line, want := range map[string]monitored{
 		`+1339518083.107412 [0 127.0.0.1:60866] "keys" "*"`: {
-			at: 1339518083*time.Second + 107412*time.Microsecond, source: "127.0.0.1:60866", args: []string{"keys", "*"}},
+			at: 1339518083*time.Second + 107412*time.Microsecond, source: "127.0.0.1:60866", Line: keylog.Line{Args: []string{"keys", "*"}}},
 		`+1.000001 [0 lua] "set" "lock" "c1-ab" "NX" "PX" "1000"`: {
-			at: time.Second + time.Microsecond, source: "lua", args: []string{"set", "lock", "c1-ab", "NX", "PX", "1000"}},
-		`+1.000000 [3 [::1]:6379] "get" "a b"`: {at: time.Second, db: 3, source: "[::1]:6379", args: []string{"get", "a b"}},
+			at: time.Second + time.Microsecond, source: "lua", Line: keylog.Line{Args: []string{"set", "lock", "c1-ab", "NX", "PX", "1000"}}},
+		`+1.000000 [3 [::1]:6379] "get" "a b"`: {at: time.Second, source: "[::1]:6379", Line: keylog.Line{DB: 3, Args: []string{"get", "a b"}}},
 		`+1.000000 [0 unix:/tmp/r.sock] "set" "] " "\" \\ \n\r\t\a\b \x00\xff\x7F"`: {
-			at: time.Second, source: "unix:/tmp/r.sock", args: []string{"set", "] ", "\" \\ \n\r\t\a\b \x00\xff\x7f"}},
-		`+1.000000 [0 lua] "set" "" ""`: {at: time.Second, source: "lua", args: []string{"set", "", ""}},
+			at: time.Second, source: "unix:/tmp/r.sock", Line: keylog.Line{Args: []string{"set", "] ", "\" \\ \n\r\t\a\b \x00\xff\x7f"}}},
+		`+1.000000 [0 lua] "set" "" ""`: {at: time.Second, source: "lua", Line: keylog.Line{Args: []string{"set", "", ""}}},
 	} {
 		got, err := parseMonitored(line)
-		if err != nil || got.at != want.at || got.db != want.db || got.source != want.source || !slices.Equal(got.args, want.args) {
+		if err != nil || got.at != want.at || got.DB != want.DB || got.source != want.source || !slices.Equal(got.Args, want.Args) {
 			t.Errorf("%s\n gave %+v (%v), want %+v", line, got, err, want)
 		}
 	}
@@ -77,12 +79,12 @@ func TestParseMonitoredReadsWhatRedisWrites(t *testing.T) {
 		var words []string
 		for range rapid.IntRange(1, 5).Draw(t, "words") {
 			word := string(rapid.SliceOf(rapid.Byte()).Draw(t, "word"))
-			want.args, words = append(want.args, word), append(words, quote(word))
+			want.Args, words = append(want.Args, word), append(words, quote(word))
 		}
 		line := fmt.Sprintf("+%d.%06d [0 %s] %s",
 			want.at/time.Second, want.at%time.Second/time.Microsecond, want.source, strings.Join(words, " "))
 		got, err := parseMonitored(line)
-		if err != nil || got.at != want.at || got.source != want.source || !slices.Equal(got.args, want.args) {
+		if err != nil || got.at != want.at || got.source != want.source || !slices.Equal(got.Args, want.Args) {
 			t.Fatalf("%s gave %+v (%v), want %+v", line, got, err, want)
 		}
 	})
@@ -99,14 +101,14 @@ func FuzzParseMonitored(f *testing.F) {
 			return
 		}
 		var words []string
-		for _, a := range got.args {
+		for _, a := range got.Args {
 			words = append(words, quote(a))
 		}
 		again, err := parseQuoted(strings.Join(words, " "))
-		if err != nil || !slices.Equal(again, got.args) {
-			t.Errorf("%q: %q became %q (%v)", line, got.args, again, err)
+		if err != nil || !slices.Equal(again, got.Args) {
+			t.Errorf("%q: %q became %q (%v)", line, got.Args, again, err)
 		}
-		if got.at < 0 || len(got.args) == 0 {
+		if got.at < 0 || len(got.Args) == 0 {
 			t.Errorf("%q was read as %+v", line, got)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	"github.com/redlock-sim/redlock-sim/internal/world/keylog"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -99,14 +100,14 @@ type keyReader interface {
 
 // see takes in a line of the stream.
 func (w *nodeWatch) see(c monitored) {
-	if strings.EqualFold(c.args[0], "auth") {
+	if strings.EqualFold(c.Args[0], "auth") {
 		return // a link opens a connection, and names it next
 	}
 	w.names.learn(c)
 	w.placeLine(&c)
 	w.addLinkFacts(&c)
 	if s := w.o.Strangers; s != nil {
-		w.discover(c.args[1:])
+		w.discover(c.Args[1:])
 		w.checkProgram(s, c)
 	}
 	if c.source != "lua" {
@@ -120,10 +121,10 @@ func (w *nodeWatch) see(c monitored) {
 func (w *nodeWatch) placeLine(c *monitored) {
 	goesOn := c.source == "lua"
 	if goesOn {
-		c.caller, c.span, c.more = w.script.caller, span(min(w.script.at, c.at), c.at), true
+		c.Caller, c.Span, c.more = w.script.Caller, span(min(w.script.at, c.at), c.at), true
 	} else {
 		w.identify(c.source)
-		c.caller, c.span = w.names.client(c.source, w.o.Strangers != nil), span(c.at, c.at)
+		c.Caller, c.Span = w.names.client(c.source, w.o.Strangers != nil), span(c.at, c.at)
 		goesOn = w.inTransaction(c)
 	}
 	if !goesOn {
@@ -143,7 +144,7 @@ const longest = 20 * time.Millisecond
 
 // inTransaction says of a line what it has to do with a transaction, and reports whether it goes on with one.
 func (w *nodeWatch) inTransaction(c *monitored) bool {
-	name := strings.ToUpper(c.args[0])
+	name := strings.ToUpper(c.Args[0])
 	began, open := w.begun[c.source]
 	switch {
 	case name == "MULTI":
@@ -155,7 +156,7 @@ func (w *nodeWatch) inTransaction(c *monitored) bool {
 	case began == 0:
 		w.begun[c.source], c.more = c.at, true
 	default:
-		c.span, c.more = span(min(began, c.at), c.at), true
+		c.Span, c.more = span(min(began, c.at), c.at), true
 	}
 	return open && began > 0
 }
@@ -164,15 +165,15 @@ func (w *nodeWatch) inTransaction(c *monitored) bool {
 // primary is a stranger.
 func (w *nodeWatch) addLinkFacts(c *monitored) {
 	if c.source == "lua" {
-		c.left, c.text, c.stranger = w.script.left, w.script.args, w.script.stranger
+		c.Left, c.Text, c.Stranger = w.script.Left, w.script.Args, w.script.Stranger
 		return
 	}
-	c.text, c.stranger = c.args, w.o.Strangers != nil && c.caller == "" && !w.isPrimary(c.source)
+	c.Text, c.Stranger = c.Args, w.o.Strangers != nil && c.Caller == "" && !w.isPrimary(c.source)
 	if w.o.Left == nil {
 		return
 	}
-	if at, known := w.o.Left(w.names[c.source], c.args, c.since); known {
-		c.left = history.Some(int64(at))
+	if at, known := w.o.Left(w.names[c.source], c.Args, c.since); known {
+		c.Left = history.Some(int64(at))
 	}
 }
 
@@ -199,21 +200,21 @@ func (w *nodeWatch) isPrimary(source string) bool {
 
 // checkProgram ends the run where a client does what it must not.
 func (w *nodeWatch) checkProgram(s *Strangers, c monitored) {
-	if c.caller == "" {
+	if c.Caller == "" {
 		return
 	}
 	// On servers of others that is theirs to say. On ours the file would be sim's own.
-	if s.Fresh && !w.n.Persistence.AppendOnly() && strings.EqualFold(c.args[0], "waitaof") {
+	if s.Fresh && !w.n.Persistence.AppendOnly() && strings.EqualFold(c.Args[0], "waitaof") {
 		w.o.fail(fmt.Errorf("the lock program of %s sent WAITAOF to node %s, which keeps no append-only file: nodes.persistence is %s. "+
-			"Such a lock needs nodes: {persistence: aof-always} or aof-everysec", c.caller, w.n.Name, w.n.Persistence))
+			"Such a lock needs nodes: {persistence: aof-always} or aof-everysec", c.Caller, w.n.Name, w.n.Persistence))
 	}
 	if w.prefix == nil {
 		return
 	}
-	if what := w.prefix.writesOutside(w.o.Ctx, c.args); what != "" {
+	if what := w.prefix.writesOutside(w.o.Ctx, c.Args); what != "" {
 		w.o.fail(fmt.Errorf("the lock program of %s wrote on node %s outside the run's prefix %q: "+
 			"%s. On servers that exist already it must keep to the key that it is told",
-			c.caller, w.n.Name, w.prefix.prefix, what))
+			c.Caller, w.n.Name, w.prefix.prefix, what))
 	}
 }
 
@@ -245,11 +246,16 @@ func (w *nodeWatch) full(keys, most int) bool {
 }
 
 // logOf is a key as the history has it.
-func (w *nodeWatch) logOf(key string) keyLog {
-	k := keyLog{node: w.n.Name, shown: key, record: w.o.Record, strangers: w.o.Strangers,
-		replay: command.Replay{Name: key, Key: command.Key{Holds: command.Unclear}, Server: w.redis}}
+func (w *nodeWatch) logOf(key string) keylog.Log {
+	k := keylog.Log{Node: w.n.Name, Shown: key, Record: w.o.Record,
+		Replay: command.Replay{Name: key, Key: command.Key{Holds: command.Unclear}, Server: w.redis}}
+	if s := w.o.Strangers; s != nil {
+		k.Program = &keylog.Program{Leased: s.Leased,
+			WallOffset: func() time.Duration { offset, _ := s.WallOffset(); return offset },
+			Served:     func(key string) string { return s.Served(w.n.Name, key) }}
+	}
 	if key == w.o.Key {
-		k.shown = w.o.Shown
+		k.Shown = w.o.Shown
 	}
 	return k
 }

@@ -14,10 +14,10 @@ type connectionNames map[string]string
 
 // learn takes note of CLIENT SETNAME. What a link has named is what the link says.
 func (n connectionNames) learn(c monitored) {
-	if len(c.args) == 3 && strings.EqualFold(c.args[0], "client") && strings.EqualFold(c.args[1], "setname") {
-		_, by := proxy.ClientOf(c.args[2])
+	if len(c.Args) == 3 && strings.EqualFold(c.Args[0], "client") && strings.EqualFold(c.Args[1], "setname") {
+		_, by := proxy.ClientOf(c.Args[2])
 		if _, named := proxy.ClientOf(n[c.source]); by || !named {
-			n[c.source] = c.args[2]
+			n[c.source] = c.Args[2]
 		}
 	}
 }
@@ -57,8 +57,8 @@ func (n connectionNames) learnList(list string) {
 func watchLog(r resource.Config, offset func() (time.Duration, time.Duration), record func(history.Event)) func(monitored) {
 	tell := TellEffect(offset, record)
 	return func(c monitored) {
-		if len(c.args) == 3 && c.args[1] == r.LogKey() && strings.EqualFold(c.args[0], "rpush") {
-			tell(c.args[2])
+		if len(c.Args) == 3 && c.Args[1] == r.LogKey() && strings.EqualFold(c.Args[0], "rpush") {
+			tell(c.Args[2])
 		}
 	}
 }

@@ -37,15 +37,15 @@ func TestLinesOfARealServer(t *testing.T) {
 			names.learnList(admin.ClientList(ctx).Val())
 		}
 		_, ours := proxy.ClientOf(names[c.source])
-		left, found := reader.LeftAt(names[c.source], c.args, c.since)
-		if !ours || strings.EqualFold(c.args[0], "client") {
+		left, found := reader.LeftAt(names[c.source], c.Args, c.since)
+		if !ours || strings.EqualFold(c.Args[0], "client") {
 			return
 		}
 		switch {
 		case !found:
-			unknown = append(unknown, strings.Join(c.args, " "))
+			unknown = append(unknown, strings.Join(c.Args, " "))
 		case left < last:
-			t.Errorf("%q left before the line above", c.args)
+			t.Errorf("%q left before the line above", c.Args)
 		default:
 			last, known = left, known+1
 		}

@@ -39,13 +39,13 @@ func (r *replayReader) follow(key string, found bool) {
 	if list := r.names(); slices.Contains(list, key) || r.w.full(len(list), mostReplayed) {
 		return
 	}
-	k := &keyWatch{keyLog: r.w.logOf(key), evicts: r.w.o.Evicts}
+	k := &keyWatch{Log: r.w.logOf(key), evicts: r.w.o.Evicts}
 	if r.w.n.Admin != nil {
 		k.ask, k.after = func(number int) *keyQuery { return r.w.o.queryKey(r.w.n, key, number) }, time.AfterFunc
 	}
-	k.doubted = k.askNode
+	k.Doubted = k.askNode
 	if found && r.w.o.Strangers.Fresh {
-		k.begun, k.replay.Key = true, command.Key{}
+		k.begun, k.Replay.Key = true, command.Key{}
 	} else if found {
 		k.askNode()
 	}
@@ -57,13 +57,13 @@ func (r *replayReader) follow(key string, found bool) {
 func (r *replayReader) names() []string {
 	var list []string
 	for _, k := range r.all() {
-		list = append(list, k.replay.Name)
+		list = append(list, k.Replay.Name)
 	}
 	return list
 }
 
 func (r *replayReader) see(c monitored) {
-	c.span = c.window
+	c.Span = c.window
 	for _, k := range r.all() {
 		k.see(c)
 	}
@@ -131,7 +131,7 @@ func (r *replayReader) start(ctx context.Context) error {
 func (r *replayReader) recordLost() {
 	for _, k := range r.all() {
 		k.mu.Lock()
-		k.recordUnclear(history.Value{Rare: &history.Rare{Detail: "connections that the server closed"}})
+		k.RecordUnclear(history.Value{Rare: &history.Rare{Detail: "connections that the server closed"}})
 		k.mu.Unlock()
 	}
 }
@@ -141,7 +141,7 @@ func (r *replayReader) recordLost() {
 func (r *replayReader) goOn(from *replayReader) {
 	for _, k := range r.all() {
 		for _, before := range from.all() {
-			if before.replay.Name == k.replay.Name {
+			if before.Replay.Name == k.Replay.Name {
 				k.goOn(before.known())
 			}
 		}

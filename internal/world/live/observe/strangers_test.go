@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/keylog"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -30,7 +31,7 @@ func strange(keys ...string) (*nodeWatch, *[]history.Event) {
 		reader.follow(key, false)
 	}
 	for _, k := range reader.watches {
-		k.ask, k.begun, k.replay.Key = nil, true, command.Key{}
+		k.ask, k.begun, k.Replay.Key = nil, true, command.Key{}
 	}
 	return w, &events
 }
@@ -39,7 +40,7 @@ func strange(keys ...string) (*nodeWatch, *[]history.Event) {
 func (w *nodeWatch) shows(lines ...string) {
 	for i, line := range lines {
 		source, words, _ := strings.Cut(line, " ")
-		c := monitored{at: time.Hour + time.Duration(100+i)*time.Millisecond, source: source, args: strings.Fields(words)}
+		c := monitored{Line: keylog.Line{Args: strings.Fields(words)}, at: time.Hour + time.Duration(100+i)*time.Millisecond, source: source}
 		w.see(c)
 	}
 	w.keys.marked()

@@ -122,8 +122,8 @@ func TestWhatCannotBeRead(t *testing.T) {
 		if len(r.unread) != 1 || !strings.Contains(r.unread[0], want) {
 			t.Errorf("%.60q: unread: %q, want %q", text, r.unread, want)
 		}
-		if got := r.feed(false, command("GET k"), 100); len(r.expected) > maxExpected {
-			t.Errorf("%.60q: %q, %d answers are expected", text, got, len(r.expected))
+		if got := r.feed(false, command("GET k"), 100); r.expected.Len() > maxExpected {
+			t.Errorf("%.60q: %q, %d answers are expected", text, got, r.expected.Len())
 		}
 		if got := r.feed(true, "$-1\r\n$-1\r\n$-1\r\n?\r\n", 100); got != nil || len(r.unread) != 1 {
 			t.Errorf("%.60q: answers: %q, unread: %q", text, got, r.unread)

@@ -59,9 +59,7 @@ type conn struct {
 	mu                sync.Mutex
 	requests, answers directionReader
 	// expected are the commands whose answers have not come.
-	expected []expected
-	// subscribed: messages may come that answer nothing.
-	subscribed bool
+	expected resp.Pairing[expected]
 	// sent are the commands that MONITOR has not shown, lastBlocking the latest that it has of those that can wait. multi: what
 	// is sent now comes behind MULTI; queueing: what is answered now does. forgot: they are not remembered any more.
 	sent                    []*sentCommand
@@ -92,8 +90,6 @@ type expected struct {
 	words []string
 	// own: it is ours, and the client does not see the answer.
 	own bool
-	// replies are how many there are to be.
-	replies int
 	// command is what Command is to take; nil: nothing.
 	command *world.Command
 	// sent is what is to learn of the answer; nil: nothing.
@@ -136,7 +132,7 @@ func (r *ConnReader) newConn(l world.Link) *conn {
 		return c
 	}
 	c.name = l.From + nameMark + strconv.FormatInt(number, 10)
-	c.expected = []expected{{own: true, replies: 1}}
+	_ = c.expected.Ask(c.setName(), expected{own: true}) // it has one answer
 	if r.conns == nil {
 		r.conns = make(map[string]*conn)
 	}
@@ -149,8 +145,10 @@ func (c *conn) preface() []byte {
 	if c.name == "" {
 		return nil
 	}
-	return resp.AppendCommand(nil, "CLIENT", "SETNAME", c.name)
+	return resp.AppendCommand(nil, c.setName()...)
 }
+
+func (c *conn) setName() []string { return []string{"CLIENT", "SETNAME", c.name} }
 
 // readResult is what becomes of some bytes.
 type readResult struct {
@@ -193,7 +191,7 @@ func (c *conn) readMessage(answers bool, data []byte) readResult {
 		return readResult{size: len(data)}
 	}
 	if answers {
-		p.replaced = len(c.expected) > 0 && c.expected[0].own
+		p.replaced = c.expected.Len() > 0 && c.expected.First().own
 	}
 	if first := !s.inMessage; whole {
 		kind, words := s.Message()
@@ -213,16 +211,15 @@ func (c *conn) readMessage(answers bool, data []byte) readResult {
 // needsNoAnswers reports that no answer needs to be read.
 func (c *conn) needsNoAnswers() bool {
 	awaitsAnswer := func() bool { return slices.ContainsFunc(c.awaits, func(p world.Pattern) bool { return p.Answer }) }
-	return len(c.expected) == 0 && (c.requests.blind || !c.reader.Names && c.reader.Command == nil && !awaitsAnswer())
+	return c.expected.Len() == 0 && (c.requests.blind || !c.reader.Names && c.reader.Command == nil && !awaitsAnswer())
 }
 
 // stopReading says that a direction cannot be read any more, and why.
 func (c *conn) stopReading(s *directionReader, why string) {
 	s.blind = true
 	if s == &c.answers {
-		for i := range c.expected {
-			c.report(c.expected[i].command)
-			c.expected[i].command = nil
+		for _, e := range c.expected.Drop() {
+			c.report(e.command)
 		}
 		c.wakeWaiting()
 	} else {
@@ -241,7 +238,7 @@ func (c *conn) readCommand(words []string) (awaited []string) {
 	}
 	name := strings.ToUpper(words[0])
 	command := c.newCommand(words)
-	c.expect(name, words, command, c.remember(name, words))
+	c.expect(words, command, c.remember(name, words))
 	if c.over || c.answers.blind {
 		c.report(command)
 	}
@@ -331,48 +328,31 @@ func (r *ConnReader) Flush() {
 }
 
 // expect takes note that the answer to a command is to come.
-func (c *conn) expect(name string, words []string, command *world.Command, sent *sentCommand) {
+func (c *conn) expect(words []string, command *world.Command, sent *sentCommand) {
 	if c.answers.blind || c.needsNoAnswers() {
 		return
 	}
-	e := expected{replies: 1, command: command, sent: sent}
-	switch {
-	case len(c.expected) >= maxExpected:
+	if c.expected.Len() >= maxExpected {
 		c.stopReading(&c.answers, fmt.Sprintf("more than %d commands have no answer", maxExpected))
 		return
-	case name == "MONITOR", name == "SYNC", name == "PSYNC", strings.HasSuffix(name, "UNSUBSCRIBE") && len(words) == 1,
-		name == "CLIENT" && len(words) > 2 && strings.EqualFold(words[1], "reply") && !strings.EqualFold(words[2], "on"):
-		c.stopReading(&c.answers, "how many answers come to "+strings.Join(words[:min(len(words), 3)], " ")+" is not known")
-		return
-	case strings.HasSuffix(name, "SUBSCRIBE"):
-		e.replies, c.subscribed = max(len(words)-1, 1), true
 	}
-	e.words = c.awaitedWords(true, words)
-	c.expected = append(c.expected, e)
+	if err := c.expected.Ask(words, expected{words: c.awaitedWords(true, words), command: command, sent: sent}); err != nil {
+		c.stopReading(&c.answers, err.Error())
+	}
 }
 
 // readAnswer takes in what a node sends, and returns the words of the command that it answers
 // where the run waits for it.
 func (c *conn) readAnswer(kind resp.Kind, words []string, null bool) (awaited []string, command *world.Command) {
-	first := ""
-	if len(words) > 0 {
-		first = words[0]
-	}
-	subscription := c.subscribed && (kind == resp.Push || kind == resp.Array) && strings.HasSuffix(first, "subscribe")
-	published := c.subscribed && kind == resp.Array && (first == "message" || first == "pmessage" || first == "smessage")
-	if kind == resp.Push && !subscription || published || len(c.expected) == 0 {
+	head, answers := c.expected.Answer(kind, words)
+	if !answers {
 		return nil, nil
 	}
-	head := c.expected[0]
-	if c.expected[0].replies--; c.expected[0].replies > 0 && subscription {
-		return nil, nil
-	}
-	c.expected, awaited = c.expected[1:], head.words
 	if head.sent != nil {
 		c.learnAnswer(head.sent, kind, words, null)
 	}
-	if kind == resp.Error && strings.HasPrefix(first, "NOSCRIPT ") || kind == resp.Text && first == "QUEUED" {
-		awaited = nil // the command has not been carried out
+	if !resp.PutsOff(kind, words) {
+		awaited = head.words
 	}
 	return awaited, head.command
 }

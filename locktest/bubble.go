@@ -131,7 +131,7 @@ func (e *engine) run(ctx context.Context, t *testing.T, c runner.Config) (out ru
 	part := time.Duration(rand.New(rand.NewPCG(c.Seed, 0x627562626c65)).Int64N(int64(time.Second)))
 	time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second + part)))
 	g := newGuests(e.open, &e.tally)
-	e.world.Guests, e.world.Wall = g, time.Duration(g.began.UnixNano())
+	e.world.Guests, e.world.Locks, e.world.Wall = g, g, time.Duration(g.began.UnixNano())
 	out, err = e.world.Run(ctx, c)
 	g.finish()
 	if len(g.unknown) > 0 {

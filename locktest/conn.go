@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -184,9 +185,10 @@ func (c *conn) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	err := c.err
 	var commands [][]string
+	var sent []byte
 	if err == nil {
 		c.pending = append(c.pending, b...)
-		commands, err = c.complete()
+		commands, sent, err = c.complete()
 	}
 	strange := err != nil && c.err == nil
 	c.mu.Unlock()
@@ -200,13 +202,13 @@ func (c *conn) Write(b []byte) (int, error) {
 		return 0, c.failure("write", err)
 	}
 	if len(commands) > 0 {
-		c.want(func() { c.guestConn.Send(commands, len(b)) })
+		c.want(func() { c.guestConn.Send(commands, sent) })
 	}
 	return len(b), nil
 }
 
 // complete takes the whole commands out of what has been written; the caller holds mu.
-func (c *conn) complete() (commands [][]string, err error) {
+func (c *conn) complete() (commands [][]string, in []byte, err error) {
 	rest := c.pending
 	for len(rest) > 0 {
 		words, n, err := resp.ParseCommand(rest)
@@ -214,13 +216,14 @@ func (c *conn) complete() (commands [][]string, err error) {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("what was written is no command of Redis: %w", err)
+			return nil, nil, fmt.Errorf("what was written is no command of Redis: %w", err)
 		}
 		commands = append(commands, words)
 		rest = rest[n:]
 	}
+	in = slices.Clone(c.pending[:len(c.pending)-len(rest)])
 	c.pending = append(c.pending[:0], rest...)
-	return commands, nil
+	return commands, in, nil
 }
 
 // Close implements net.Conn.

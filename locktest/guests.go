@@ -59,7 +59,10 @@ func (w wish) compare(o wish) int {
 	return cmp.Or(cmp.Compare(w.client, o.client), cmp.Compare(w.node, o.node), cmp.Compare(w.line, o.line), cmp.Compare(w.number, o.number))
 }
 
-var _ virtual.Guests = (*guests)(nil)
+var (
+	_ virtual.Guests = (*guests)(nil)
+	_ virtual.Locks  = (*guests)(nil)
+)
 
 func newGuests(open func(Env) (Lock, error), t *tally) *guests {
 	g := &guests{open: open, tally: t, began: time.Now(), wanted: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
@@ -119,14 +122,14 @@ func (g *guests) Await(until time.Duration) time.Duration {
 	}
 }
 
-// Unknown implements virtual.Guests.
+// Unknown implements virtual.Locks.
 func (g *guests) Unknown(what string) {
 	if !slices.Contains(g.unknown, what) {
 		g.unknown = append(g.unknown, what)
 	}
 }
 
-// Lock implements virtual.Guests.
+// Lock implements virtual.Locks.
 func (g *guests) Lock(m *virtual.Machine) (lock.Lock, error) {
 	l := &guest{g: g, m: m, grants: make(map[uint64]*held), asked: make(chan func(), 1)}
 	l.number = slices.Index(m.Clients(), m.Client())
@@ -138,7 +141,7 @@ func (g *guests) Lock(m *virtual.Machine) (lock.Lock, error) {
 	return l, nil
 }
 
-// Ready implements virtual.Guests.
+// Ready implements virtual.Locks.
 func (g *guests) Ready(then func(error)) {
 	g.ready = then
 	g.opened()
@@ -181,3 +184,6 @@ func (g *guests) finish() {
 	time.Sleep(leftAfter)
 	synctest.Wait()
 }
+
+// Begin implements virtual.Guests.
+func (g *guests) Begin() {}

@@ -21,7 +21,8 @@
 //	direction   Direction            guestDirection   Direction               valve
 //	message     call                 call of a batch  peerMessage             message
 //
-// A call is a request, and then its answer. A guest is a lock library that runs as it is.
+// A call is a request, and then its answer. A guest is a lock library that runs as it is. A server that answers in bytes
+// has one end of such a connection: a ServerConn.
 //
 // The disturbances stand one behind the other, in the order in which they began, and
 // each message passes them in turn. One that begins while a message stands in another

@@ -120,13 +120,22 @@ func (c *clientHost) parkClient(life uint64) reason {
 	return why
 }
 
-func (c *clientHost) pause() { c.paused = true }
+func (c *clientHost) pause() {
+	if m := c.machine; m != nil && !c.paused {
+		m.tell(m.faults.pause)
+	}
+	c.paused = true
+}
 
 func (c *clientHost) resume() {
-	c.paused = false
-	if c.machine != nil {
-		c.machine.resume()
+	if m := c.machine; m != nil {
+		if c.paused {
+			m.tell(m.faults.resume)
+		}
+		c.paused = false
+		m.resume()
 	}
+	c.paused = false
 	for _, w := range c.resumes {
 		c.w.s.wake(w.co, w.epoch, byResume)
 	}
@@ -155,7 +164,11 @@ func (c *clientHost) kill() {
 			continue
 		}
 		for len(l.pending) > 0 {
+			l.pending[0].conn.hangUp()
 			l.pending[0].giveUp()
+		}
+		for _, idle := range l.idle {
+			idle.hangUp()
 		}
 		l.idle = l.idle[:0]
 	}
@@ -318,6 +331,8 @@ func (r *remote) Do(cmd command.Command) (reply command.Reply) {
 	reply = r.sendCommand(&o, &cmd)
 	if reply.Outcome != command.Unknown {
 		l.giveBack(o.conn, epoch)
+	} else {
+		o.conn.hangUp()
 	}
 	return reply
 }

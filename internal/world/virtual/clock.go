@@ -47,6 +47,14 @@ func (c *nodeClock) offsetAt(now time.Duration) time.Duration {
 	return off
 }
 
+// rate is how fast it goes.
+func (c *nodeClock) rate() float64 {
+	if !c.moving {
+		return 1
+	}
+	return c.fault.Rate
+}
+
 // set makes the clock go as f says from now on.
 func (c *nodeClock) set(now time.Duration, f world.ClockFault) {
 	*c = nodeClock{offset: c.offsetAt(now) + f.Jump, fault: f, since: now, moving: f.Rate != 1 || f.Strobe > 0}

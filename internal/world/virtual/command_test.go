@@ -46,7 +46,7 @@ func TestCommandsAreTold(t *testing.T) {
 			do(e, command.Get("lock"))
 		}, []string{"c1 HELLO A opens", "c1 GET A"}},
 		"a script unknown": {func(w *World, e *env) {
-			w.node("A").known = nil
+			w.model("A").known = nil
 			do(e, command.Command{Op: command.EVAL, Script: release, Keys: []string{"lock"}, Args: []string{"x", "1000"}})
 		}, []string{"c1 EVALSHA A", "c1 EVAL A"}},
 		"a transaction": {func(_ *World, e *env) {

@@ -25,13 +25,13 @@ type disk struct {
 const second = 1_000_000 // in microseconds
 
 // started takes the state at the node's start for saved: it came from there.
-func (d *disk) started(n *node, now int64) {
+func (d *disk) started(n *redisModel, now int64) {
 	d.last = now / second
 	d.savesLater = n.persistence == world.RDB || n.persistence == world.AOFEverysec
 	d.save(n)
 }
 
-func (d *disk) save(n *node) {
+func (d *disk) save(n *redisModel) {
 	d.dirty = false
 	if n.persistence != world.NoPersistence {
 		d.synced = append(d.synced[:0], n.memory.Items...)
@@ -39,7 +39,7 @@ func (d *disk) save(n *node) {
 }
 
 // catchUp lets happen what happened by itself since the last look.
-func (d *disk) catchUp(n *node, now int64) {
+func (d *disk) catchUp(n *redisModel, now int64) {
 	if !d.dirty {
 		return
 	}
@@ -55,7 +55,7 @@ func (d *disk) catchUp(n *node, now int64) {
 }
 
 // saveIfDue saves if a second of the wall clock has come, and that of the first write.
-func (d *disk) saveIfDue(n *node, now, from int64) {
+func (d *disk) saveIfDue(n *redisModel, now, from int64) {
 	if from = max(from, d.since); now/second >= from {
 		d.last = from
 		d.save(n)
@@ -65,7 +65,7 @@ func (d *disk) saveIfDue(n *node, now, from int64) {
 // saveAfterJump catches up with seconds that the node has not seen: its clock jumped, or it
 // stood still. What has become due since the last save is saved now, with all
 // that was written meanwhile.
-func (d *disk) saveAfterJump(n *node, now, last int64) {
+func (d *disk) saveAfterJump(n *redisModel, now, last int64) {
 	if d.catchUp(n, now); d.last != last {
 		d.last = now / second
 		d.save(n)
@@ -73,7 +73,7 @@ func (d *disk) saveAfterJump(n *node, now, last int64) {
 }
 
 // wrote takes note of a write.
-func (d *disk) wrote(n *node, now int64) {
+func (d *disk) wrote(n *redisModel, now int64) {
 	if d.savesLater && !d.dirty {
 		d.dirty, d.since = true, now/second
 	}
@@ -90,7 +90,7 @@ func (d *disk) wrote(n *node, now int64) {
 }
 
 // load is what the node finds when it starts.
-func (d *disk) load(n *node, keep world.Keep) []model.Item {
+func (d *disk) load(n *redisModel, keep world.Keep) []model.Item {
 	switch {
 	case keep == world.KeepNothing || n.persistence == world.NoPersistence:
 		return nil

@@ -131,6 +131,20 @@ func (h *eventHeap) pop() event {
 	return top
 }
 
+// shift makes all events due earlier by a while.
+func (h *eventHeap) shift(by time.Duration) {
+	h.front.at -= by
+	for i := range h.list {
+		h.list[i].at -= by
+	}
+}
+
+func (r *eventRing) shift(by time.Duration) {
+	for i := range r.n {
+		r.at(i).at -= by
+	}
+}
+
 // eventRing holds events that came in the order in which they are due.
 type eventRing struct {
 	list    []event // its length is a power of two

@@ -26,7 +26,7 @@ type failover struct {
 	idle         []*peerConn
 	subscription *peerConn
 	// primary is whom it takes for the primary, lastUsed is the server of the connection used last.
-	primary  *node
+	primary  *Host
 	lastUsed *remote
 	// watching is the connection of a WATCH, until the transaction.
 	watching *connection
@@ -172,13 +172,13 @@ func (f *failover) tryDial() {
 	}
 }
 
-func (f *failover) server(n *node) *remote {
+func (f *failover) server(n *Host) *remote {
 	i := slices.IndexFunc(f.servers, func(r remote) bool { return r.l.to == n })
 	return &f.servers[i]
 }
 
 // masterAddr is sentinelFailover.MasterAddr, with trySwitchMaster behind it.
-func (f *failover) masterAddr(deadline time.Duration) (primary *node, why string) {
+func (f *failover) masterAddr(deadline time.Duration) (primary *Host, why string) {
 	defer func() {
 		if primary != nil {
 			f.trySwitch(primary)
@@ -209,7 +209,7 @@ func (f *failover) closeSentinel() {
 }
 
 // askSentinel asks a sentinel for the primary.
-func (f *failover) askSentinel(x *peerLink, deadline time.Duration) (primary *node, why string) {
+func (f *failover) askSentinel(x *peerLink, deadline time.Duration) (primary *Host, why string) {
 	s := &f.e.c.w.s
 	var p *peerConn
 	asker, epoch := s.current, s.current.epoch
@@ -220,7 +220,7 @@ func (f *failover) askSentinel(x *peerLink, deadline time.Duration) (primary *no
 	} else {
 		p = x.dial(broke)
 	}
-	f.askPrimary(p, func(named *node) {
+	f.askPrimary(p, func(named *Host) {
 		primary = named
 		s.wake(asker, epoch, byReply)
 	})
@@ -243,7 +243,7 @@ func (f *failover) askSentinel(x *peerLink, deadline time.Duration) (primary *no
 }
 
 // askAll asks all sentinels at once. The first that answers is the one that it asks from then on.
-func (f *failover) askAll(deadline time.Duration) (primary *node, why string) {
+func (f *failover) askAll(deadline time.Duration) (primary *Host, why string) {
 	s := &f.e.c.w.s
 	asker, epoch := s.current, s.current.epoch
 	asked := make([]*peerConn, len(f.sentinels))
@@ -254,7 +254,7 @@ func (f *failover) askAll(deadline time.Duration) (primary *node, why string) {
 				s.wake(asker, epoch, byBreak)
 			}
 		})
-		f.askPrimary(asked[i], func(named *node) {
+		f.askPrimary(asked[i], func(named *Host) {
 			if first < 0 {
 				first, primary = i, named
 				s.wake(asker, epoch, byReply)
@@ -283,7 +283,7 @@ func (f *failover) askAll(deadline time.Duration) (primary *node, why string) {
 }
 
 // askPrimary asks over a connection to a sentinel for the primary.
-func (f *failover) askPrimary(p *peerConn, told func(*node)) {
+func (f *failover) askPrimary(p *peerConn, told func(*Host)) {
 	sp, _ := p.link.ends[requests].(*sentinelProcess)
 	p.request(func() {
 		named := f.e.c.w.node(sp.rules.Primary())
@@ -341,7 +341,7 @@ func (f *failover) subscribe() {
 }
 
 // trySwitch is sentinelFailover.trySwitchMaster: it closes the connections to all others.
-func (f *failover) trySwitch(primary *node) {
+func (f *failover) trySwitch(primary *Host) {
 	if primary == f.primary {
 		return
 	}

@@ -190,7 +190,7 @@ func TestWhatAReplicaShows(t *testing.T) {
 				t.Errorf("%v %s: it lives for %v, want %v", c.what.Op, c.what.Value, left, c.ttl)
 			}
 		}
-		if n := w.node("B"); len(n.memory.Items) != 0 {
+		if n := w.model("B"); len(n.memory.Items) != 0 {
 			t.Errorf("B keeps %+v", n.memory.Items)
 		}
 	})
@@ -332,7 +332,7 @@ func TestRestartedPrimaryIsCopied(t *testing.T) {
 			_ = w.Restart("A", keep)
 			e.Sleep(3 * retryAfter)
 			for _, n := range []string{"A", "B", "C"} {
-				if held(w, n) != want || len(w.node(n).memory.Items) != len(w.node("A").memory.Items) {
+				if held(w, n) != want || len(w.model(n).memory.Items) != len(w.model("A").memory.Items) {
 					t.Errorf("with %s %s has %q, want %q", keep, n, held(w, n), want)
 				}
 			}
@@ -344,8 +344,8 @@ func TestRestartedPrimaryIsCopied(t *testing.T) {
 			_ = w.Kill("A")
 			_ = w.Restart("A", world.KeepNothing)
 			do(e, command.Set("lock", "newest", time.Minute))
-			if e.Sleep(3 * retryAfter); held(w, "B") != "newest" || held(w, "C") != "newest" || len(w.node("B").memory.Items) != 1 {
-				t.Errorf("after a second restart B has %+v, C has %q", w.node("B").memory.Items, held(w, "C"))
+			if e.Sleep(3 * retryAfter); held(w, "B") != "newest" || held(w, "C") != "newest" || len(w.model("B").memory.Items) != 1 {
+				t.Errorf("after a second restart B has %+v, C has %q", w.model("B").memory.Items, held(w, "C"))
 			}
 		})
 	}

@@ -6,15 +6,25 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/world/link"
 )
 
-// Guests are lock libraries as they are, with goroutines of their own. They run on the
-// clients' machines, beside the world's activities and never at the same time as those, and
+// Guests are code with threads of its own, as lock libraries are that run as they are. They run on the
+// machines of clients, beside the world's activities and never at the same time as those, and
 // their clock goes as the world's does.
 type Guests interface {
+	// Await lets the guests go on, and time pass, until a time of the run; to an earlier one
+	// where a guest wants something of the world. It returns the time.
+	Await(until time.Duration) time.Duration
+	// Grant gives the guests what they want (Machine.Do); false: it was nothing.
+	Grant() bool
+	// Begin says that the run's time is 0 now (Engine.FromReady).
+	Begin()
+}
+
+// Locks are the locks of clients, where guests have them.
+type Locks interface {
 	// Lock makes the lock of a client whose process has just started, on its machine. It
 	// does not wait for anything.
 	Lock(m *Machine) (lock.Lock, error)
@@ -23,11 +33,6 @@ type Guests interface {
 	// Unknown is told of what a guest asked of a node that the model does not know: such a run
 	// tells nothing.
 	Unknown(what string)
-	// Await lets the guests go on, and time pass, until a time of the run; to an earlier one
-	// where a guest wants something of the world. It returns the time.
-	Await(until time.Duration) time.Duration
-	// Grant gives the guests what they want (Machine.Do); false: it was nothing.
-	Grant() bool
 }
 
 // Machine is a client's machine as the guests on it see it, for one life of its process.
@@ -39,6 +44,7 @@ type Machine struct {
 	deferred []func()
 	ends     []func()
 	ended    bool
+	faults   faults
 }
 
 // Client is the client's name, Life how many processes it has been, Seed the run's.
@@ -81,11 +87,7 @@ func (m *Machine) Stand(begin func(wake func())) {
 }
 
 // Lost records that the lock told of a loss.
-func (m *Machine) Lost(owner string) {
-	now := history.Some(int64(m.c.w.s.now))
-	m.c.w.record(history.Event{Process: m.c.name, Type: history.Info,
-		F: history.Lost, Value: history.Value{Owner: owner, Outcome: &history.Outcome{At: now}}})
-}
+func (m *Machine) Lost(owner string) { m.LostAt(owner, m.Now(), 0, "") }
 
 // Renewed records that the lock renewed a grant, until a time of the run.
 func (m *Machine) Renewed(owner string, until time.Duration) {
@@ -121,27 +123,27 @@ func (m *Machine) end() {
 
 // openLock makes the lock of a client's new life.
 func (c *clientHost) openLock(e *env) (lock.Lock, error) {
-	if c.w.guests == nil {
+	if c.w.locks == nil {
 		return lock.New(c.w.spec.Lock, e)
 	}
 	c.machine.end() // two faults may start it at once
 	c.machine = &Machine{c: c, life: c.life}
-	return c.w.guests.Lock(c.machine)
+	return c.w.locks.Lock(c.machine)
 }
 
-// readyWithin bounds how long guests take to get ready, in run time.
+// readyWithin bounds how long locks take to get ready, in run time.
 const readyWithin = 30 * time.Second
 
-// awaitGuests lets time pass until the guests are ready.
-func (w *World) awaitGuests() (err error) {
-	if w.guests == nil {
+// awaitLocks lets time pass until the locks are ready.
+func (w *World) awaitLocks() (err error) {
+	if w.locks == nil {
 		return nil
 	}
 	err = fmt.Errorf("the locks were not ready within %v of the run's time", readyWithin)
 	s := &w.s
 	w.Go(func() {
 		asker, epoch := s.current, s.current.epoch
-		w.guests.Ready(func(why error) {
+		w.locks.Ready(func(why error) {
 			err = why
 			s.wake(asker, epoch, bySignal)
 		})
@@ -184,10 +186,13 @@ type GuestConn struct {
 	// number is its place among the guests' connections on the link; sent counts its messages.
 	number, sent uint64
 	open, closed bool
-	directions   [2]guestDirection
+	// broken: it broke, and nothing says so at the node's end.
+	broken     bool
+	directions [2]guestDirection
 	// busy: the node answers a command later, and then what came behind it.
-	busy    bool
-	backlog []*call
+	busy     bool
+	backlog  []*call
+	commands commandTeller
 }
 
 // guestDirection is one direction of a guest's connection.
@@ -208,8 +213,8 @@ type batch struct {
 	commands     [][]string
 	// done of them have been carried out.
 	done int
-	size int64
-	out  []byte
+	// in are the bytes that the guest sends, out those that it is sent.
+	in, out []byte
 }
 
 // A packet without contents, for the opening of a connection.
@@ -220,17 +225,22 @@ func (m *Machine) Dial(i int, end End) *GuestConn {
 	l := m.c.links[i]
 	l.dialled++
 	g := &GuestConn{m: m, end: end, number: l.dialled}
+	g.commands.g = g
 	l.addConnection(&g.conn)
 	g.conn.guest = g
 	g.conn.flows = [2]link.Flow{l.directions[requests].NewFlow(), l.directions[answers].NewFlow()}
 	l.guestConns = append(l.guestConns, g)
-	g.send(&batch{dial: true, size: packet})
+	g.send(&batch{dial: true})
 	return g
 }
 
-// Send sends commands, in so many bytes.
-func (g *GuestConn) Send(commands [][]string, size int) {
-	g.send(&batch{commands: commands, size: int64(size)})
+// Send sends bytes, and the commands that end with them. A model is given the commands, a server the bytes, which are its own
+// then.
+func (g *GuestConn) Send(commands [][]string, in []byte) {
+	if !g.closed {
+		g.commands.sent(commands)
+	}
+	g.send(&batch{commands: commands, in: in})
 }
 
 func (g *GuestConn) send(b *batch) {
@@ -260,7 +270,22 @@ func (g *GuestConn) push(b []byte) {
 	if g.closed {
 		return
 	}
-	k := g.newCall(&batch{out: b})
+	a := &batch{out: b}
+	if line := g.conn.line; line != nil {
+		a.commands = line.answers.read(b)
+	}
+	g.sendAnswer(a)
+}
+
+// hangUp lets the guest see that the node has closed the connection, behind what has been sent to it.
+func (g *GuestConn) hangUp() {
+	if !g.closed {
+		g.sendAnswer(&batch{closes: true})
+	}
+}
+
+func (g *GuestConn) sendAnswer(b *batch) {
+	k := g.newCall(b)
 	k.dir = answers
 	k.begin()
 }
@@ -319,6 +344,12 @@ func (b *batch) deliver() {
 			g.end.Opened()
 			return
 		}
+		if b.closes {
+			g.forget()
+			g.end.Broke(false)
+			return
+		}
+		g.commands.arrived(b.out)
 		g.end.Arrived(b.out)
 	})
 }
@@ -331,121 +362,27 @@ func (g *GuestConn) breakNow() {
 		return
 	}
 	g.forget()
+	g.broken = true
 	if g.server != nil {
 		g.server.Close()
+	}
+	if line := g.conn.line; line != nil {
+		line.broke(false)
 	}
 	g.m.Do(func() { g.end.Broke(!g.open) })
 }
 
 // Close closes the guest's end. What it has sent is on its way, and the end comes behind it.
 func (g *GuestConn) Close() {
-	g.send(&batch{closes: true, size: packet})
+	g.send(&batch{closes: true})
 	g.forget()
 }
 
 func (g *GuestConn) forget() {
 	g.closed = true
+	g.commands.over()
 	l := g.link()
 	l.guestConns = slices.DeleteFunc(l.guestConns, func(o *GuestConn) bool { return o == g })
-}
-
-// serveGuests gets the node ready for guests.
-func (n *node) serveGuests() {
-	if n.redis == nil {
-		n.redis = newRedis(&n.memory, func(what string) { n.w.guests.Unknown(what) })
-		return
-	}
-	n.memory.Listener = n.redis
-	n.redis.Restart()
-}
-
-// serveBatch carries out the commands of a batch; false: the answer comes later.
-func (n *node) serveBatch(k *call) bool {
-	b, g := k.batch, k.batch.conn
-	if b.dial {
-		g.server = n.redis.Open(g.push)
-		return true
-	}
-	if g.busy {
-		g.backlog = append(g.backlog, k)
-		return false
-	}
-	if b.closes {
-		if g.server != nil {
-			g.server.Close()
-		}
-		return false
-	}
-	for b.done < len(b.commands) {
-		words := b.commands[b.done]
-		b.done++
-		var late time.Duration
-		n.watch.guest = &guestCommand{k.left, words}
-		n.accountWrites(k.link, k.conn, func() { b.out, late = g.server.Do(b.out, words) })
-		n.watch.guest = nil
-		if late > 0 {
-			n.serveLater(k, late)
-			return false
-		}
-	}
-	if g.server.Closed() {
-		g.breakLater(2 * k.link.drawDelay()) // behind the answer
-	}
-	n.expireLater()
-	return true
-}
-
-// serveLater goes on with a batch, and what came behind it, in a while.
-func (n *node) serveLater(k *call, late time.Duration) {
-	g, life := k.batch.conn, n.life
-	g.busy = true
-	if late == redisForever {
-		return
-	}
-	n.w.s.after(late, func() {
-		if n.life != life || !n.up {
-			return
-		}
-		g.busy = false
-		backlog := g.backlog
-		g.backlog = nil
-		for _, next := range append([]*call{k}, backlog...) {
-			if n.arrive(next) {
-				next.answer()
-			}
-		}
-	})
-}
-
-// expireLater lets the node look for expired keys when the next is due: Redis does so by
-// itself, and libraries wait to be told.
-func (n *node) expireLater() {
-	if n.expiryScheduled {
-		return
-	}
-	first := int64(math.MaxInt64)
-	for i := range n.memory.Items {
-		if at := n.memory.Items[i].Expires; at != 0 {
-			first = min(first, at)
-		}
-	}
-	if first == math.MaxInt64 {
-		return
-	}
-	n.expiryScheduled = true
-	life := n.life
-	wait := max(time.Duration(first+1)*time.Millisecond-time.Duration(n.memory.Now)*time.Microsecond, time.Millisecond)
-	n.w.s.after(wait, func() {
-		if n.life != life {
-			return
-		}
-		n.expiryScheduled = false
-		if n.up && !n.paused {
-			n.seeClock()
-			n.sweep()
-		}
-		n.expireLater()
-	})
 }
 
 // mixed hashes numbers, so that what a message takes depends on what it is alone, and not on

@@ -108,6 +108,9 @@ func (l *clientLink) breakOne(c *connection) {
 		c.guest.breakLater(l.drawDelay())
 		return
 	}
+	if line := c.line; line != nil {
+		l.w.s.after(l.delay, func() { line.broke(false) })
+	}
 	for i, idle := range l.idle {
 		if idle == c {
 			l.idle = drop(l.idle, i)

@@ -22,7 +22,7 @@ const (
 type clientLink struct {
 	w    *World
 	name world.Link
-	to   *node
+	to   *Host
 	rand *rand.PCG
 	// delay is the least that a message needs here.
 	delay time.Duration
@@ -67,6 +67,9 @@ type connection struct {
 	watcher model.Connection
 	// guest is that of a guest; nil: the connection is the world's own.
 	guest *GuestConn
+	// line is a server's end; nil: no server has taken it. hungUp: a built-in client has closed it.
+	line   *ServerConn
+	hungUp bool
 }
 
 // call is one request to a node and its answer. Its connection carries the next one
@@ -91,6 +94,8 @@ type call struct {
 	waiter   waiter
 	deadline time.Duration
 	arrived  bool
+	// served: a server has got it.
+	served bool
 	// left and answered are when it was sent, and when its answer arrived; reported: the run has
 	// been told of it.
 	left, answered time.Duration
@@ -169,7 +174,7 @@ func (l *clientLink) send(k *call) {
 	k.number = l.sent
 	l.w.touch(l.name.From, false)
 	k.dir, k.passed = requests, false
-	k.arrived, k.delayBits = false, l.rand.Uint64()
+	k.arrived, k.served, k.delayBits = false, false, l.rand.Uint64()
 	k.left, k.reported = l.w.s.now, false
 	l.pending = append(l.pending, k)
 	if !l.to.up {
@@ -329,6 +334,7 @@ func (l *clientLink) breakAll() {
 	for _, g := range l.guestConns {
 		g.breakLater(l.endDelay(&g.conn))
 	}
+	l.endLines()
 }
 
 // endDelay is how long it takes until a client sees the end of a connection.
@@ -348,8 +354,10 @@ func (k *call) Size() int64 {
 		return 40
 	case k.batch != nil && k.dir == answers:
 		return int64(len(k.batch.out))
+	case k.batch != nil && len(k.batch.in) == 0:
+		return packet
 	case k.batch != nil:
-		return k.batch.size
+		return int64(len(k.batch.in))
 	}
 	if k.dir == answers {
 		n := int64(len(k.reply.Str()) + perArgument)

@@ -17,6 +17,15 @@ import (
 // small is a world of two nodes and two clients.
 func small(t *testing.T, change func(*world.Spec)) *World {
 	t.Helper()
+	w, err := Open(context.Background(), smallSpec(change))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	return w
+}
+
+func smallSpec(change func(*world.Spec)) world.Spec {
 	spec := world.Spec{
 		Name: "test", Seed: 1, Clients: []string{"c1", "c2"},
 		Nodes:    []world.Node{{Name: "A"}, {Name: "B"}},
@@ -26,12 +35,7 @@ func small(t *testing.T, change func(*world.Spec)) *World {
 	if change != nil {
 		change(&spec)
 	}
-	w, err := Open(context.Background(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.Close() })
-	return w
+	return spec
 }
 
 // inClient runs f as an activity in a client's code and waits for its end.
@@ -60,7 +64,7 @@ func disturb(t *testing.T, w *World, d world.Disturbance) func() error {
 
 // held reports the key on a node as the node sees it now.
 func held(w *World, node string) string {
-	n := w.node(node)
+	n := w.model(node)
 	n.seeClock()
 	v, _ := n.memory.Get("lock")
 	return v

@@ -111,7 +111,7 @@ func (o *ordered) takeMessage(l *clientLink, number uint32, what int, e event) {
 func (o *ordered) takePeerMessage(p *peerConn, dir int, deliver func()) {
 	x := p.link
 	x.sent[dir]++
-	to, _ := x.ends[dir].(*node)
+	to, _ := x.ends[dir].(*Host)
 	o.waiting = append(o.waiting, pending{event: event{f: deliver}, conn: p, dir: dir, node: o.nodeBit(to),
 		step: stepOf(o.w.linksUsed+x.index, x.sent[dir], dir)})
 }
@@ -121,7 +121,7 @@ func stepOf(link int, number uint32, what int) Step {
 	return Step(link+1)<<40 | Step(number)<<2 | Step(what)
 }
 
-func (o *ordered) nodeBit(n *node) uint64 {
+func (o *ordered) nodeBit(n *Host) uint64 {
 	return 1 << slices.Index(append(slices.Clone(o.w.nodes), o.w.store, o.w.consensus), n)
 }
 

@@ -64,6 +64,8 @@ type peerConn struct {
 	// onBreak is called when its opener sees that it broke, onEnd when the other end sees that it is
 	// over; nil: nobody cares.
 	onBreak, onEnd func()
+	// onAccept is called when the other end takes the connection, onOpen when its opener knows; nil: nobody cares.
+	onAccept, onOpen func()
 	// onHello takes in what a sentinel subscribed to.
 	onHello func(*sentinel.Hello)
 }
@@ -73,6 +75,7 @@ type peerMessage struct {
 	conn    *peerConn
 	dir     int
 	place   link.Place
+	size    int64
 	deliver func()
 	// late is what it takes without disturbances.
 	late time.Duration
@@ -80,7 +83,7 @@ type peerMessage struct {
 	advances int
 }
 
-// peerMessageSize is about how many bytes a change, its acknowledgement or a handshake has.
+// peerMessageSize is about how many bytes a change of the model, its acknowledgement or a handshake has.
 const peerMessageSize = 100
 
 // Flow implements link.Message.
@@ -90,13 +93,13 @@ func (m *peerMessage) Flow() *link.Flow { return &m.conn.flows[m.dir] }
 func (m *peerMessage) Place() *link.Place { return &m.place }
 
 // Size implements link.Message.
-func (m *peerMessage) Size() int64 { return peerMessageSize }
+func (m *peerMessage) Size() int64 { return m.size }
 
 // newPeerLink makes a link.
 func (w *World) newPeerLink(from, to string, ends [2]endpoint) *peerLink {
 	x := &peerLink{w: w, name: world.Link{From: from, To: to}, delay: leastDelay, index: len(w.peerLinks), ends: ends}
 	x.rand = w.net
-	if w.order != nil { // no order of other messages changes what happens here
+	if w.order != nil || w.servers != nil { // nothing that happens elsewhere changes what happens here
 		x.rand = rand.NewPCG(w.spec.Seed, uint64(x.index))
 	}
 	if !w.ordersPeerLinks() {
@@ -128,8 +131,16 @@ func (x *peerLink) dial(broke func()) *peerConn {
 			p.closeAtServer()
 			return
 		}
+		if p.onAccept != nil {
+			if p.onAccept(); p.closed {
+				return
+			}
+		}
 		p.transmit(answers, func() {
 			p.open = true
+			if p.onOpen != nil {
+				p.onOpen()
+			}
 			queue := p.queue
 			p.queue = nil
 			for _, send := range queue {
@@ -141,23 +152,27 @@ func (x *peerLink) dial(broke func()) *peerConn {
 }
 
 // request sends something from the opener to the other end, which does it.
-func (p *peerConn) request(do func()) {
+func (p *peerConn) request(do func()) { p.requestSized(peerMessageSize, do) }
+
+func (p *peerConn) requestSized(size int64, do func()) {
 	if p.closed {
 		return
 	}
 	if !p.open {
-		p.queue = append(p.queue, func() { p.request(do) })
+		p.queue = append(p.queue, func() { p.requestSized(size, do) })
 		return
 	}
-	p.transmit(requests, func() { p.link.ends[requests].runOrDefer(do) })
+	p.transmitSized(requests, size, func() { p.link.ends[requests].runOrDefer(do) })
 }
 
 // answer sends something to the opener.
-func (p *peerConn) answer(do func()) {
+func (p *peerConn) answer(do func()) { p.answerSized(peerMessageSize, do) }
+
+func (p *peerConn) answerSized(size int64, do func()) {
 	if p.closed {
 		return
 	}
-	p.transmit(answers, func() {
+	p.transmitSized(answers, size, func() {
 		p.link.ends[answers].runOrDefer(func() {
 			if !p.silent {
 				do()
@@ -167,8 +182,10 @@ func (p *peerConn) answer(do func()) {
 }
 
 // transmit sends a message in one direction.
-func (p *peerConn) transmit(dir int, deliver func()) {
-	m := &peerMessage{conn: p, dir: dir, deliver: deliver}
+func (p *peerConn) transmit(dir int, deliver func()) { p.transmitSized(dir, peerMessageSize, deliver) }
+
+func (p *peerConn) transmitSized(dir int, size int64, deliver func()) {
+	m := &peerMessage{conn: p, dir: dir, size: size, deliver: deliver}
 	if x := p.link; !x.w.ordersPeerLinks() {
 		m.late = x.delay + addition(x.rand.Uint64()>>32)
 	}

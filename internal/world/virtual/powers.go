@@ -10,7 +10,7 @@ import (
 )
 
 // node finds a node or the resource.
-func (w *World) node(name string) *node {
+func (w *World) node(name string) *Host {
 	if name == history.ResourceProcess {
 		return w.store
 	}
@@ -22,13 +22,22 @@ func (w *World) node(name string) *node {
 	return nil
 }
 
+// model is the model of Redis on a node; nil: there is no such node.
+func (w *World) model(name string) *redisModel {
+	if h := w.node(name); h != nil {
+		return h.model()
+	}
+	return nil
+}
+
 // machine is a process that is no client: a node, the resource or a sentinel.
 type machine interface {
 	runs() bool
 	pause()
 	resume()
 	kill()
-	restart(keep world.Keep)
+	// restart starts it again, which takes a while. started: it is by this call that it runs.
+	restart(keep world.Keep) (started bool, err error)
 	// bend makes its clock go as told; nil sets it right. wall reads it, in microseconds since 1970.
 	bend(f *world.ClockFault)
 	wall(at time.Duration) int64
@@ -110,6 +119,7 @@ func (w *World) SetClock(target string, which world.Which, f world.ClockFault) e
 	} else {
 		c.wall.set(w.s.now+w.wallZero, f)
 	}
+	c.clocksSet()
 	return nil
 }
 
@@ -141,6 +151,7 @@ func (w *World) ResetClock(target string, which world.Which) error {
 	} else {
 		c.wall = bend{}
 	}
+	c.clocksSet()
 	return nil
 }
 
@@ -164,10 +175,10 @@ func (w *World) Kill(target string) error {
 	return nil
 }
 
-// How long a process takes to start.
+// How long a node or a sentinel of the model, and a client, take to start.
 const (
-	nodeStarts   = 8 * time.Millisecond
-	clientStarts = 15 * time.Millisecond
+	processStarts = 8 * time.Millisecond
+	clientStarts  = 15 * time.Millisecond
 )
 
 // Restart starts it again.
@@ -190,14 +201,10 @@ func (w *World) Restart(target string, keep world.Keep) error {
 	if n.runs() {
 		return nil
 	}
-	w.Sleep(nodeStarts)
-	if n.runs() {
-		return nil
-	}
-	n.restart(keep)
-	if w.node(target) != nil {
+	started, err := n.restart(keep)
+	if started && w.node(target) != nil {
 		w.record(history.Event{Process: target, Type: history.Info,
 			F: history.NodeUp, Value: history.Value{Rare: &history.Rare{Detail: keep.String()}}})
 	}
-	return nil
+	return err
 }

@@ -139,13 +139,13 @@ func drawScript(t *rapid.T) command.Command {
 }
 
 // modelNode is a node of the model with a clock that stands still.
-func modelNode(t testing.TB, p world.Persistence) *node {
+func modelNode(t testing.TB, p world.Persistence) *redisModel {
 	w, err := Open(context.Background(), world.Spec{Lock: lock.Config{Key: "unwatched"}, Nodes: []world.Node{{Name: "A", Persistence: p}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Close() })
-	return w.nodes[0]
+	return w.nodes[0].model()
 }
 
 // TestMemoryIsRedis puts the same random commands to the model and to a real

@@ -26,8 +26,8 @@ type change struct {
 // changes in order; the follower acknowledges when it is asked to, as WAIT does.
 type follower struct {
 	w       *World
-	replica *node
-	primary *node
+	replica *redisModel
+	primary *redisModel
 	// sent and applied are offsets of the primary; acked is what the primary
 	// knows to have been applied.
 	sent, applied, acked int64
@@ -46,9 +46,9 @@ type follower struct {
 // replica of Redis does.
 const retryAfter = time.Second
 
-func (w *World) follow(primary, replica *node) {
+func (w *World) follow(primary, replica *redisModel) {
 	f := &follower{w: w, replica: replica, primary: primary, connected: true,
-		link: w.newPeerLink(replica.name, primary.name, [2]endpoint{primary, replica})}
+		link: w.newPeerLink(replica.name, primary.name, [2]endpoint{&primary.Host, &replica.Host})}
 	f.conn = f.link.openConn(nil)
 	f.conn.onEnd = f.disconnect
 	w.followers = append(w.followers, f)
@@ -57,7 +57,7 @@ func (w *World) follow(primary, replica *node) {
 }
 
 // remember keeps a change for the followers and sends it to them.
-func (n *node) remember(key string) {
+func (n *redisModel) remember(key string) {
 	c := change{offset: n.memory.Writes, item: model.Item{Key: key}, deleted: true}
 	if i := slices.IndexFunc(n.memory.Items, func(it model.Item) bool { return it.Key == key }); i >= 0 {
 		c.item, c.deleted = n.memory.Items[i], false
@@ -65,7 +65,7 @@ func (n *node) remember(key string) {
 	n.appendBacklog(c)
 }
 
-func (n *node) appendBacklog(c change) {
+func (n *redisModel) appendBacklog(c change) {
 	n.backlog = append(n.backlog, c)
 	for _, f := range n.followers {
 		f.sendChanges()
@@ -110,7 +110,7 @@ func (f *follower) apply(c change) {
 }
 
 // applyDeletion deletes a key that the primary has deleted.
-func (n *node) applyDeletion(key string) {
+func (n *redisModel) applyDeletion(key string) {
 	m := &n.memory
 	i := slices.IndexFunc(m.Items, func(it model.Item) bool { return it.Key == key })
 	if i >= 0 {
@@ -122,7 +122,7 @@ func (n *node) applyDeletion(key string) {
 }
 
 // applyItem makes a key what it is at the primary.
-func (n *node) applyItem(item model.Item) {
+func (n *redisModel) applyItem(item model.Item) {
 	m := &n.memory
 	i := slices.IndexFunc(m.Items, func(it model.Item) bool { return it.Key == item.Key })
 	if i < 0 {
@@ -180,7 +180,7 @@ func (f *follower) reconnect() {
 
 // breakFollowers ends the replication from and to a dead node. A replica that
 // died comes back as a node of its own: nobody tells it whom to follow.
-func (n *node) breakFollowers() {
+func (n *redisModel) breakFollowers() {
 	for _, f := range n.followers {
 		f.disconnect()
 	}
@@ -192,7 +192,7 @@ func (n *node) breakFollowers() {
 }
 
 // resumeFollowers makes the followers of a restarted primary begin anew.
-func (n *node) resumeFollowers() {
+func (n *redisModel) resumeFollowers() {
 	for _, f := range n.followers {
 		f.applied, f.acked = math.MaxInt64, 0 // another past: a full copy
 	}
@@ -214,7 +214,7 @@ type blocked struct {
 
 // wait carries out WAIT: it answers once enough replicas have acknowledged the
 // writes of the connection, or after the timeout.
-func (n *node) wait(k *call) {
+func (n *redisModel) wait(k *call) {
 	b := &blocked{call: k, needs: k.cmd.Replicas, offset: k.conn.written}
 	if n.acknowledged(b.offset) >= b.needs {
 		n.unblock(b)
@@ -230,7 +230,7 @@ func (n *node) wait(k *call) {
 }
 
 // askProgress asks a follower how far it is; the answer comes behind all changes.
-func (n *node) askProgress(f *follower) {
+func (n *redisModel) askProgress(f *follower) {
 	if !f.connected {
 		return
 	}
@@ -247,7 +247,7 @@ func (n *node) askProgress(f *follower) {
 }
 
 // unblockAll answers the WAITs that have what they need.
-func (n *node) unblockAll() {
+func (n *redisModel) unblockAll() {
 	for _, b := range slices.Clone(n.blocked) {
 		if n.acknowledged(b.offset) >= b.needs {
 			n.unblock(b)
@@ -255,7 +255,7 @@ func (n *node) unblockAll() {
 	}
 }
 
-func (n *node) acknowledged(offset int64) int {
+func (n *redisModel) acknowledged(offset int64) int {
 	count := 0
 	for _, f := range n.followers {
 		if f.connected && f.acked >= offset {
@@ -265,7 +265,7 @@ func (n *node) acknowledged(offset int64) int {
 	return count
 }
 
-func (n *node) unblock(b *blocked) {
+func (n *redisModel) unblock(b *blocked) {
 	if b.done || !n.up {
 		return
 	}
@@ -283,36 +283,46 @@ const promoteTakes = 2 * time.Millisecond
 // other replicas follow it.
 func (w *World) Promote(name string) error {
 	w.touchAll()
-	n := w.node(name)
-	if n == nil || !w.spec.Replicated || n == w.store || w.spec.Sentinel != nil {
+	h := w.node(name)
+	if h == nil || !w.spec.Replicated || h == w.store || w.spec.Sentinel != nil {
 		return fmt.Errorf("no replica %q", name)
 	}
-	if !n.up || n.paused {
+	if !h.up || h.paused {
 		return fmt.Errorf("failed to promote node %s: it does not answer", name)
 	}
 	w.Sleep(promoteTakes)
-	if !n.up || n.paused {
+	if !h.up || h.paused {
 		return fmt.Errorf("failed to promote node %s: it does not answer any more", name)
 	}
+	if w.servers == nil {
+		w.detachFollower(h.model())
+	}
+	for _, l := range w.links {
+		if l.name.To == world.Primary {
+			l.breakAll()
+			l.to = h
+		}
+	}
+	if w.servers == nil {
+		w.followNew(h.model())
+	} else {
+		w.leadServers(h)
+	}
+	w.record(history.Event{Process: name, Type: history.Info, F: history.NodePromoted})
+	return nil
+}
+
+func (w *World) detachFollower(n *redisModel) {
 	for _, f := range w.followers {
 		if f.replica == n {
 			f.detach()
 		}
 	}
-	for _, l := range w.links {
-		if l.name.To == world.Primary {
-			l.breakAll()
-			l.to = n
-		}
-	}
-	w.followNew(n)
-	w.record(history.Event{Process: name, Type: history.Info, F: history.NodePromoted})
-	return nil
 }
 
 // followNew lets the replicas that are left follow a new primary: each starts
 // from a copy.
-func (w *World) followNew(primary *node) {
+func (w *World) followNew(primary *redisModel) {
 	for _, old := range slices.Clone(w.followers) {
 		if old.replica == primary || !old.replica.up || old.primary == primary {
 			continue

@@ -222,7 +222,7 @@ func TestWaitCountsConnectedReplicas(t *testing.T) {
 		if r, _ := do(e, command.Wait(2, 50*time.Millisecond)); r.Int != 2 {
 			t.Fatalf("%d replicas have it", r.Int)
 		}
-		w.node("A").followers[0].disconnect()
+		w.model("A").followers[0].disconnect()
 		if r, _ := do(e, command.Wait(2, 50*time.Millisecond)); r.Int != 1 {
 			t.Errorf("one is cut off, and %d have it", r.Int)
 		}

@@ -13,7 +13,7 @@ import (
 // role is a server's part in a set that sentinels rule, as replication.c of Redis 7.0.15 has it.
 type role struct {
 	// primary is whom it follows, as its file says; nil: it is a primary.
-	primary *node
+	primary *redisModel
 	runID   string
 	// id is that of its data's history. Up to the offset secondEnd that is the history secondID
 	// (replid, replid2, second_replid_offset).
@@ -52,9 +52,10 @@ func (w *World) assignRoles() {
 			}
 		}
 	}
-	first := w.nodes[0]
+	first := w.nodes[0].model()
 	id := w.serverRand.Uint64()
-	for _, n := range w.nodes {
+	for _, h := range w.nodes {
+		n := h.model()
 		n.role = role{runID: w.newRunID(), id: id}
 		n.memory.Changed = n.remember
 		n.cronLater(time.Duration(w.serverRand.Uint64() % uint64(replicationCron)))
@@ -75,13 +76,13 @@ func (w *World) assignRoles() {
 func (w *World) newRunID() string { return fmt.Sprintf("%016x", w.serverRand.Uint64()) }
 
 // underSentinels: sentinels rule the server.
-func (n *node) underSentinels() bool { return n.role.runID != "" }
+func (n *redisModel) underSentinels() bool { return n.role.runID != "" }
 
 // unixtime is the server's clock in seconds.
-func (n *node) unixtime() int64 { return n.wall(n.w.s.now) / second }
+func (n *redisModel) unixtime() int64 { return n.wall(n.w.s.now) / second }
 
 // cronLater lets replicationCron happen in a while, and again from then on.
-func (n *node) cronLater(d time.Duration) {
+func (n *redisModel) cronLater(d time.Duration) {
 	life := n.life
 	n.w.s.after(d, func() {
 		if n.life == life {
@@ -90,7 +91,7 @@ func (n *node) cronLater(d time.Duration) {
 	})
 }
 
-func (n *node) cron() {
+func (n *redisModel) cron() {
 	r := &n.role
 	if r.primary != nil && r.follows == nil {
 		n.connect()
@@ -102,7 +103,7 @@ func (n *node) cron() {
 }
 
 // refreshGood is refreshGoodSlavesCount.
-func (n *node) refreshGood() {
+func (n *redisModel) refreshGood() {
 	n.role.goodReplicas = 0
 	for _, f := range n.followers {
 		if f.online && n.unixtime()-f.heard <= int64(n.w.spec.Sentinel.MaxLag/time.Second) {
@@ -112,7 +113,7 @@ func (n *node) refreshGood() {
 }
 
 // refusal is the error with which the server answers writes; empty: it carries them out.
-func (n *node) refusal() string {
+func (n *redisModel) refusal() string {
 	if !n.underSentinels() {
 		return ""
 	}
@@ -126,7 +127,7 @@ func (n *node) refusal() string {
 }
 
 // replicaOf is what a sentinel has the server do, over the connection by: REPLICAOF, CONFIG REWRITE and CLIENT KILL.
-func (n *node) replicaOf(primary *node, by *peerConn) {
+func (n *redisModel) replicaOf(primary *redisModel, by *peerConn) {
 	if primary == nil && n.role.primary != nil {
 		n.becomePrimary()
 	} else if primary != n.role.primary {
@@ -135,7 +136,7 @@ func (n *node) replicaOf(primary *node, by *peerConn) {
 	n.killClients(by)
 }
 
-func (n *node) becomePrimary() {
+func (n *redisModel) becomePrimary() {
 	r := &n.role
 	n.disconnectPrimary()
 	r.primary, n.memory.Follows = nil, false
@@ -144,7 +145,7 @@ func (n *node) becomePrimary() {
 	n.recordRole(history.NodePromoted)
 }
 
-func (n *node) becomeReplica(primary *node) {
+func (n *redisModel) becomeReplica(primary *redisModel) {
 	r := &n.role
 	demoted := r.primary == nil
 	if n.disconnectPrimary() {
@@ -158,20 +159,16 @@ func (n *node) becomeReplica(primary *node) {
 	}
 }
 
-func (n *node) recordRole(f history.F) {
+func (n *redisModel) recordRole(f history.F) {
 	n.w.record(history.Event{Process: n.name, Type: history.Info, F: f})
 }
 
 // killClients closes all connections of clients and sentinels but one.
-func (n *node) killClients(but *peerConn) {
+func (n *redisModel) killClients(but *peerConn) {
 	n.dropBlocked()
-	for _, l := range n.w.links {
-		if l.to == n {
-			l.breakAll()
-		}
-	}
+	n.breakClients()
 	for _, x := range n.w.peerLinks {
-		if x.ends[requests] != n || n.w.node(x.name.From) != nil {
+		if x.ends[requests] != &n.Host || n.w.node(x.name.From) != nil {
 			continue
 		}
 		for _, p := range slices.Clone(x.conns) {
@@ -183,7 +180,7 @@ func (n *node) killClients(but *peerConn) {
 }
 
 // disconnectPrimary ends the connection to the primary. It reports whether that was up.
-func (n *node) disconnectPrimary() (was bool) {
+func (n *redisModel) disconnectPrimary() (was bool) {
 	f := n.role.follows
 	n.role.follows = nil
 	if f == nil {
@@ -194,7 +191,7 @@ func (n *node) disconnectPrimary() (was bool) {
 }
 
 // dropFollowers closes the connections of those that follow the server.
-func (n *node) dropFollowers() {
+func (n *redisModel) dropFollowers() {
 	for _, f := range slices.Clone(n.followers) {
 		f.conn.closeAtServer()
 	}
@@ -209,7 +206,7 @@ func (f *follower) drop() {
 }
 
 // connect is connectWithMaster: it asks the primary for what comes behind the server's own data.
-func (n *node) connect() {
+func (n *redisModel) connect() {
 	r := &n.role
 	f := &follower{w: n.w, replica: n, primary: r.primary, link: n.w.peerLink(n.name, r.primary.name)}
 	f.conn = f.link.dial(func() { n.lostPrimary(f) })
@@ -221,7 +218,7 @@ func (n *node) connect() {
 
 // lostPrimary is replicationHandleMasterDisconnection. Where the connection never was up, the server tries again
 // at its next look.
-func (n *node) lostPrimary(f *follower) {
+func (n *redisModel) lostPrimary(f *follower) {
 	if n.role.follows != f {
 		return
 	}
@@ -233,7 +230,7 @@ func (n *node) lostPrimary(f *follower) {
 }
 
 // psync is syncCommand, at the primary: what is missing, or a copy of all.
-func (n *node) psync(f *follower, id uint64, offset int64) {
+func (n *redisModel) psync(f *follower, id uint64, offset int64) {
 	r, at := &n.role, n.memory.Writes
 	if f.conn.closed {
 		return
@@ -317,7 +314,7 @@ func (f *follower) acknowledged(at int64) {
 }
 
 // publish sends a hello message to those that subscribed here, and to the replicas.
-func (n *node) publish(h sentinel.Hello) {
+func (n *redisModel) publish(h sentinel.Hello) {
 	r := &n.role
 	if r.primary == nil {
 		n.memory.Writes++
@@ -327,7 +324,7 @@ func (n *node) publish(h sentinel.Hello) {
 }
 
 // spread sends a hello message to those that subscribed here.
-func (n *node) spread(h sentinel.Hello) {
+func (n *redisModel) spread(h sentinel.Hello) {
 	r := &n.role
 	r.subscribers = slices.DeleteFunc(r.subscribers, func(p *peerConn) bool { return p.closed })
 	for _, p := range r.subscribers {
@@ -336,7 +333,7 @@ func (n *node) spread(h sentinel.Hello) {
 }
 
 // info is what a sentinel looks for in the server's INFO.
-func (n *node) info() sentinel.Info {
+func (n *redisModel) info() sentinel.Info {
 	r := &n.role
 	i := sentinel.Info{RunID: r.runID, Role: sentinel.Primary, Offset: n.memory.Writes}
 	for _, f := range n.followers {
@@ -353,13 +350,13 @@ func (n *node) info() sentinel.Info {
 }
 
 // leaveRoles ends what a dead server had with others.
-func (n *node) leaveRoles() {
-	n.w.breakPeerConns(n)
+func (n *redisModel) leaveRoles() {
+	n.w.breakPeerConns(&n.Host)
 	n.followers, n.role.follows, n.role.subscribers = nil, nil, nil
 }
 
 // resumeRole lets a restarted server be what its file says.
-func (n *node) resumeRole() {
+func (n *redisModel) resumeRole() {
 	w := n.w
 	n.role = role{primary: n.role.primary, runID: w.newRunID(), id: w.serverRand.Uint64()}
 	n.cronLater(0)

@@ -13,7 +13,7 @@ import (
 // bench is a node whose clock stands where a test sets it.
 type bench struct {
 	t    *testing.T
-	n    *node
+	n    *redisModel
 	conn connection
 }
 
@@ -87,9 +87,9 @@ func TestWhenTheNodeSaves(t *testing.T) {
 // TestWhenTheNodeSavesAfterAJump: what a jump of the clock, or a pause, has made due is
 // saved when it is over. So the next second in which something is saved begins there.
 func TestWhenTheNodeSavesAfterAJump(t *testing.T) {
-	for name, skip := range map[string]func(*node){
-		"jump": func(n *node) { n.bend(&world.ClockFault{Jump: 5 * time.Second, Rate: 1}) },
-		"pause": func(n *node) {
+	for name, skip := range map[string]func(*redisModel){
+		"jump": func(n *redisModel) { n.bend(&world.ClockFault{Jump: 5 * time.Second, Rate: 1}) },
+		"pause": func(n *redisModel) {
 			n.pause()
 			n.w.s.now += 5 * time.Second
 			n.resume()
@@ -105,6 +105,22 @@ func TestWhenTheNodeSavesAfterAJump(t *testing.T) {
 		b.do(command.Set("a", "2", 0))
 		if b.saved("a") != "1" {
 			t.Errorf("%s: a write is safe in the second in which something was fsynced before", name)
+		}
+		b.n.memory.Now += second
+		if b.saved("a") != "2" {
+			t.Errorf("%s: a write is not safe in the next second", name)
+		}
+	}
+}
+
+// TestAReplicaRefusesWAIT, and reads.
+func TestAReplicaRefusesWAIT(t *testing.T) {
+	b := newBench(t, world.NoPersistence, 1000)
+	b.n.memory.Follows = true
+	for _, c := range []command.Command{command.Wait(1, time.Second), command.Get("a")} {
+		k := &call{conn: &b.conn, cmd: c}
+		if refused := b.n.serve(k) && k.reply.Outcome == command.Refused; refused != (c.Op == command.WAIT) {
+			t.Errorf("the reply to %v is %v", c.Op, k.reply)
 		}
 	}
 }

@@ -260,8 +260,16 @@ func (s *scheduler) fire() {
 	if !e.live() {
 		return
 	}
-	s.now = e.at
+	s.now = max(s.now, e.at) // guests may have gone on by some nanoseconds
 	e.happen(s)
+}
+
+// shift makes the time earlier by a while, and so all that is to happen.
+func (s *scheduler) shift(by time.Duration) {
+	s.looked = false
+	s.now -= by
+	s.events.shift(by)
+	s.timeouts.shift(by)
 }
 
 // halt wakes everybody, for the run is to end.
@@ -318,12 +326,12 @@ func (s *scheduler) lookAhead() time.Duration {
 }
 
 // sleep parks the current coroutine for a while.
-func (s *scheduler) sleep(d time.Duration) reason {
+func (s *scheduler) sleep(d time.Duration) {
 	if s.pass(s.now + max(d, 0)) {
-		return byTimer
+		return
 	}
 	s.push(event{at: s.now + max(d, 0), co: s.current, epoch: s.current.epoch})
-	return s.park()
+	s.park()
 }
 
 // timeout wakes the current coroutine at a time by which it will usually have

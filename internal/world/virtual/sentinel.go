@@ -35,7 +35,7 @@ type sentinelProcess struct {
 // listener is a client's subscription at a sentinel.
 type listener struct {
 	conn     *peerConn
-	switched func(primary *node)
+	switched func(primary *Host)
 }
 
 // startSentinels makes the sentinels, with the links that they need.
@@ -62,7 +62,7 @@ func (w *World) startSentinels() {
 	}
 	for _, sp := range w.sentinels {
 		sp.start(kept)
-		sp.rules.Settle(func(server string) sentinel.Info { return w.node(server).info() })
+		sp.rules.Settle(func(server string) sentinel.Info { return w.model(server).info() })
 		sp.settled = true
 	}
 }
@@ -168,7 +168,7 @@ func (sp *sentinelProcess) open(a sentinel.Action) {
 		return
 	}
 	p.onHello = func(h *sentinel.Hello) { sp.rules.Heard(sp.now(), a.Conn, h) }
-	n := sp.w.node(a.To)
+	n := sp.w.model(a.To)
 	subscribe := func() {
 		n.role.subscribers = append(n.role.subscribers, p)
 		p.answer(func() { p.onHello(nil) })
@@ -183,18 +183,19 @@ func (sp *sentinelProcess) open(a sentinel.Action) {
 // carryOut lets a server or a sentinel carry out what a sentinel asks it over the connection.
 func (p *peerConn) carryOut(a sentinel.Action) sentinel.Answer {
 	answer := sentinel.Answer{To: a.Verb}
-	n, _ := p.link.ends[requests].(*node)
-	if n == nil {
+	h, _ := p.link.ends[requests].(*Host)
+	if h == nil {
 		p.link.ends[requests].(*sentinelProcess).carryOut(a, &answer)
 		return answer
 	}
+	n := h.model()
 	switch a.Verb {
 	case sentinel.AskInfo:
 		answer.Info = n.info()
 	case sentinel.Publish:
 		n.publish(a.Hello)
 	case sentinel.ReplicaOf:
-		n.replicaOf(n.w.node(a.Primary), p)
+		n.replicaOf(h.w.model(a.Primary), p)
 	case sentinel.Open, sentinel.Close, sentinel.Ping, sentinel.AskDown:
 	}
 	return answer
@@ -245,6 +246,10 @@ func (sp *sentinelProcess) kill() {
 	sp.w.breakPeerConns(sp)
 }
 
-func (sp *sentinelProcess) restart(world.Keep) {
+func (sp *sentinelProcess) restart(world.Keep) (started bool, err error) {
+	if sp.w.Sleep(processStarts); sp.up {
+		return false, nil
+	}
 	sp.start(sp.rules.Kept())
+	return true, nil
 }

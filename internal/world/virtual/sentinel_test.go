@@ -322,12 +322,13 @@ func TestHauntedSentinels(t *testing.T) {
 				t.Errorf("seed %d: %s takes %s for the primary, not %s", seed, g.name, g.rules.Primary(), primary)
 			}
 		}
-		for _, n := range w.nodes {
+		for _, h := range w.nodes {
+			n := h.model()
 			if (n.role.primary == nil) != (n.name == primary) || n.role.primary != nil && n.role.primary.name != primary {
 				t.Errorf("seed %d: %s follows %v, and %s is the primary", seed, n.name, n.role.primary, primary)
 			}
-			if !slices.EqualFunc(sorted(n), sorted(w.node(primary)), func(a, b string) bool { return a == b }) {
-				t.Errorf("seed %d: %s has %v, and the primary %v", seed, n.name, sorted(n), sorted(w.node(primary)))
+			if !slices.EqualFunc(sorted(n), sorted(w.model(primary)), func(a, b string) bool { return a == b }) {
+				t.Errorf("seed %d: %s has %v, and the primary %v", seed, n.name, sorted(n), sorted(w.model(primary)))
 			}
 		}
 		if t.Failed() {
@@ -337,7 +338,7 @@ func TestHauntedSentinels(t *testing.T) {
 	t.Logf("%d switches", switches)
 }
 
-func sorted(n *node) (list []string) {
+func sorted(n *redisModel) (list []string) {
 	for _, it := range n.memory.Items {
 		list = append(list, fmt.Sprint(it.Key, "=", it.Value))
 	}

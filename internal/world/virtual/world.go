@@ -3,6 +3,7 @@ package virtual
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -25,14 +26,14 @@ type World struct {
 	// wallZero is the time of day at the run's start, counted from 1970.
 	wallZero time.Duration
 
-	nodes []*node
-	store *node
+	nodes []*Host
+	store *Host
 	// consensus is nil where the lock needs none.
-	consensus *node
-	// allNodes and allLinks are those of earlier runs, too, to be used again.
-	allNodes             []*node
-	allLinks             []*clientLink
-	nodesUsed, linksUsed int
+	consensus *Host
+	// allModels and allLinks are those of earlier runs, too, to be used again.
+	allModels             []*redisModel
+	allLinks              []*clientLink
+	modelsUsed, linksUsed int
 	// connections is how many there have been.
 	connections int
 	clients     []*clientHost
@@ -46,8 +47,13 @@ type World struct {
 
 	// order decides about messages; nil: their delays do.
 	order *ordered
-	// guests are the locks, where they are libraries as they are; nil: the locks are ours.
+	// guests run beside the world; nil: nobody does. locks are those of clients; nil: they are ours.
 	guests Guests
+	locks  Locks
+	// fromReady: the run's time begins when all guests are ready.
+	fromReady bool
+	// servers answer on the lock's nodes; nil: models do.
+	servers Servers
 	// lastGrant says how long the last key lives that was set.
 	lastGrant *history.Grant
 
@@ -72,16 +78,23 @@ func Open(ctx context.Context, spec world.Spec) (*World, error) {
 type Engine struct {
 	// Order decides in which order messages arrive; nil: their random delays do.
 	Order Order
-	// Guests have the locks of clients; nil: they are our own.
+	// Guests run beside the world; nil: nobody does.
 	Guests Guests
+	// Locks are those of clients; nil: they are our own.
+	Locks Locks
+	// Servers answer on the nodes of the lock; nil: models do.
+	Servers Servers
 	// Wall is the time of day at which runs with guests begin, counted from 1970.
 	Wall time.Duration
-	w    World
+	// FromReady: the run's time begins when all guests are ready, and what they need to get ready is not part of it.
+	FromReady bool
+	w         World
 }
 
 // Open builds a world; the one before it must have been closed.
 func (e *Engine) Open(ctx context.Context, spec world.Spec) (*World, error) {
-	e.w.kept, e.w.order, e.w.guests, e.w.wallZero = e.Guests == nil, nil, e.Guests, e.Wall
+	e.w.fromReady = e.FromReady
+	e.w.kept, e.w.order, e.w.guests, e.w.locks, e.w.servers, e.w.wallZero = e.Guests == nil, nil, e.Guests, e.Locks, e.Servers, e.Wall
 	if e.Order != nil {
 		e.w.order = &ordered{Order: e.Order, w: &e.w}
 	}
@@ -111,7 +124,7 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 	if err := spec.Check(); err != nil {
 		return err
 	}
-	if err := w.checkSentinels(&spec); err != nil {
+	if err := w.checkRoles(&spec); err != nil {
 		return err
 	}
 	w.spec, w.hooks, w.closed = spec, world.Hooks{}, false
@@ -130,14 +143,16 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 		w.wallZero = epoch + 20*time.Millisecond
 	}
 	w.nodes, w.links, w.peerLinks, w.followers, w.sentinels = w.nodes[:0], w.links[:0], nil, nil, nil
-	w.nodesUsed, w.linksUsed, w.connections = 0, 0, 0
-	for _, n := range spec.Nodes {
-		w.nodes = append(w.nodes, w.newNode(n.Name, n.Persistence))
+	w.modelsUsed, w.linksUsed, w.connections, w.store = 0, 0, 0, nil
+	if err := w.openNodes(); err != nil {
+		return err
 	}
 	if spec.SharedStore {
 		w.store = w.nodes[0]
 	} else {
-		w.store = w.newNode(history.ResourceProcess, spec.StorePersistence)
+		if w.store == nil {
+			w.store = w.newNode(history.ResourceProcess, spec.StorePersistence)
+		}
 		w.store.watch.key, w.store.watch.patterns = "", nil
 	}
 	w.store.watch.log = spec.Resource.LogKey()
@@ -150,18 +165,24 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 		w.serverRand = rand.NewPCG(spec.Seed, 0x73656e74696e656c)
 		w.assignRoles()
 		w.startSentinels()
-	} else if spec.Replicated {
+	} else if spec.Replicated && w.servers == nil {
 		for _, n := range w.nodes[1:] {
-			w.follow(w.nodes[0], n)
+			w.follow(w.nodes[0].model(), n.model())
 		}
 	}
 	return w.openClients()
 }
 
-// checkSentinels refuses sentinels where they would have to be modelled otherwise.
-func (w *World) checkSentinels(spec *world.Spec) error {
-	if spec.Sentinel != nil && w.guests != nil {
+// checkRoles refuses what would have to be modelled otherwise, with those who have a part in the run.
+func (w *World) checkRoles(spec *world.Spec) error {
+	if spec.Sentinel != nil && w.locks != nil {
 		return errors.New("lock libraries as they are do not find a primary through sentinels in virtual time")
+	}
+	if w.order != nil && w.servers != nil {
+		return errors.New("nobody can decide the order of all messages where servers answer")
+	}
+	if spec.Sentinel != nil && w.servers != nil {
+		return errors.New("sentinels watch models of Redis alone in virtual time, and no servers")
 	}
 	return nil
 }
@@ -172,22 +193,43 @@ var warmed = append(lock.Scripts(), resource.Scripts()...)
 // nodesStartBefore is how long before the run its nodes were started.
 const nodesStartBefore = 300 * time.Millisecond
 
-func (w *World) newNode(name string, p world.Persistence) *node {
-	if w.nodesUsed == len(w.allNodes) {
-		w.allNodes = append(w.allNodes, &node{})
+// openNodes makes the nodes of the lock.
+func (w *World) openNodes() error {
+	if w.servers != nil {
+		return w.newServers()
 	}
-	n := w.allNodes[w.nodesUsed]
-	w.nodesUsed++
-	*n = node{w: w, name: name, persistence: p, up: true, watch: watch{w: w, node: name, key: w.spec.Lock.Key},
+	for _, n := range w.spec.Nodes {
+		w.nodes = append(w.nodes, w.newNode(n.Name, n.Persistence))
+	}
+	return nil
+}
+
+// newHost is a host that is up.
+func (w *World) newHost(name string, p world.Persistence) Host {
+	h := Host{w: w, name: name, persistence: p, up: true, watch: watch{w: w, node: name, key: w.spec.Lock.Key}}
+	if w.locks != nil {
+		h.watch.patterns = program.PatternsFor(w.spec.Lock.Key, w.spec.LockKeys)
+	}
+	return h
+}
+
+// newNode is a node that the model of Redis answers on.
+func (w *World) newNode(name string, p world.Persistence) *Host {
+	if w.modelsUsed == len(w.allModels) {
+		w.allModels = append(w.allModels, &redisModel{})
+	}
+	n := w.allModels[w.modelsUsed]
+	w.modelsUsed++
+	*n = redisModel{Host: w.newHost(name, p),
 		memory: model.Memory{Items: n.memory.Items[:0]}, known: n.known[:0], disk: disk{synced: n.disk.synced[:0]}, redis: n.redis}
+	n.service = n
 	n.memory.Observer = &n.watch
 	n.known = append(n.known, warmed...) // by the clients, when they got ready
 	n.disk.started(n, int64((w.wallZero-nodesStartBefore)/time.Microsecond))
-	if w.guests != nil {
+	if w.locks != nil {
 		n.serveGuests()
-		n.watch.patterns = program.PatternsFor(w.spec.Lock.Key, w.spec.LockKeys)
 	}
-	return n
+	return &n.Host
 }
 
 func (w *World) openClients() error {
@@ -225,7 +267,7 @@ func (w *World) openClients() error {
 
 // newLink opens a link with one connection on it, as a client does when it
 // gets ready.
-func (w *World) newLink(from string, to *node) *clientLink {
+func (w *World) newLink(from string, to *Host) *clientLink {
 	index := w.linksUsed
 	if index == len(w.allLinks) {
 		w.allLinks = append(w.allLinks, &clientLink{})
@@ -242,15 +284,41 @@ func (w *World) newLink(from string, to *node) *clientLink {
 		l.directions[requests].Rand, l.directions[answers].Rand = w.net, w.net
 	}
 	l.idle = append(l.idle, l.addConnection(&l.opened))
+	if w.servers != nil && w.spec.Lock.Pooled() { // as in the live world
+		l.idle = append(l.idle, l.addConnection(&connection{}))
+	}
 	w.links = append(w.links, l)
 	return l
 }
 
 // Start begins the run's time.
 func (w *World) Start(h world.Hooks) error {
-	err := w.awaitGuests()
+	err := errors.Join(w.awaitSettled(), w.awaitLocks())
+	if w.fromReady {
+		w.beginNow()
+	}
 	w.hooks = h
 	return err
+}
+
+// beginNow makes this instant the time 0 of the run. With a node that syncs once a second it is 20 ms after the beginning of a second, as
+// in the live world, so that a schedule can say which writes are safe.
+func (w *World) beginNow() {
+	if slices.ContainsFunc(w.spec.Nodes, func(n world.Node) bool { return n.Persistence == world.AOFEverysec }) {
+		const after = 20 * time.Millisecond
+		w.s.sleep((after - (w.wallZero+w.s.now)%time.Second + time.Second) % time.Second)
+	}
+	by := w.s.now
+	w.wallZero += by
+	w.s.shift(by)
+	for _, l := range w.links {
+		for _, g := range l.guestConns {
+			for dir := range g.directions {
+				g.directions[dir].free -= by
+			}
+		}
+	}
+	w.guests.Begin()
 }
 
 // Now is the run time.
@@ -307,6 +375,9 @@ func (w *World) Flush() error {
 			for _, k := range l.pending {
 				k.reportCommands()
 			}
+			for _, g := range l.guestConns {
+				g.commands.over()
+			}
 		}
 	}
 	if w.s.stuck {
@@ -315,8 +386,14 @@ func (w *World) Flush() error {
 	return nil
 }
 
-// Versions names the model.
-func (w *World) Versions() map[string]string { return map[string]string{"virtual-world": Version} }
+// Versions names the model, and the servers in its place.
+func (w *World) Versions() map[string]string {
+	versions := map[string]string{"virtual-world": Version}
+	if w.servers != nil {
+		maps.Copy(versions, w.servers.Versions())
+	}
+	return versions
+}
 
 // Close ends everything.
 func (w *World) Close() error {

@@ -8,27 +8,16 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
-// node is a Redis node.
-type node struct {
-	w           *World
-	name        string
-	persistence world.Persistence
-	memory      model.Memory
-	watch       watch
-	clock       nodeClock
+// redisModel is the model of Redis on a host.
+type redisModel struct {
+	Host
+	memory model.Memory
 	// swept is the last turn of a strobing clock that has been taken note of.
 	swept time.Duration
 	disk  disk
 
-	up, paused bool
-	// queue holds what came while it stood still.
-	queue []*call
-	// deferred are changes of its primary that came meanwhile.
-	deferred []func()
-	// redis serves guests; nil: there are none. life counts its processes, and expiryScheduled says that
-	// it will look for expired keys.
+	// redis serves guests; nil: there are none. expiryScheduled says that it will look for expired keys.
 	redis           *redisNode
-	life            int
 	expiryScheduled bool
 	// known are the scripts whose source it has seen since its start.
 	known []*command.Script
@@ -42,15 +31,18 @@ type node struct {
 	role role
 }
 
-// wall is the node's clock at a run time, in microseconds since 1970.
-func (n *node) wall(at time.Duration) int64 {
-	return int64((n.w.wallZero + at + n.clock.offsetAt(at)) / time.Microsecond)
+var _ service = (*redisModel)(nil)
+
+// model is the model of Redis on the host; nil: something else answers there.
+func (h *Host) model() *redisModel {
+	n, _ := h.service.(*redisModel)
+	return n
 }
 
 // seeClock lets memory see the clock. Redis looks for expired keys all the time, not
 // only when somebody asks: what had expired before a strobing clock went back is
 // gone.
-func (n *node) seeClock() {
+func (n *redisModel) seeClock() {
 	now := n.w.s.now
 	if at, back := n.clock.turnedBack(now); back && at > n.swept {
 		n.memory.Now = n.wall(at - 1)
@@ -62,43 +54,29 @@ func (n *node) seeClock() {
 
 // sweep removes what has expired. The append-only file gets that; a snapshot is not made
 // for it.
-func (n *node) sweep() {
+func (n *redisModel) sweep() {
 	before := n.memory.Writes
 	if n.memory.Sweep(); n.memory.Writes != before && n.persistence != world.RDB {
 		n.disk.wrote(n, n.memory.Now)
 	}
 }
 
-// bend makes the node's clock go as f says, after what has expired by now is
-// gone; nil sets it right.
-func (n *node) bend(f *world.ClockFault) {
+// onClock implements service. What has expired by now is gone before the clock is set.
+func (n *redisModel) onClock(set func()) {
 	n.seeClock()
 	runs := n.up && !n.paused
 	if runs {
 		n.disk.catchUp(n, n.memory.Now)
 		n.sweep()
 	}
-	if f == nil {
-		n.clock = nodeClock{}
-	} else {
-		n.clock.set(n.w.s.now, *f)
-	}
+	set()
 	if runs {
 		n.disk.saveAfterJump(n, n.wall(n.w.s.now), n.disk.last)
 	}
 }
 
-// arrive takes a call in; true: it has its answer.
-func (n *node) arrive(k *call) bool {
-	if n.paused && (k.batch == nil || !k.batch.dial) { // its kernel takes connections
-		n.queue = append(n.queue, k)
-		return false
-	}
-	return n.carryOut(k)
-}
-
-// carryOut carries a call out; false: the answer comes later.
-func (n *node) carryOut(k *call) bool {
+// serve implements service.
+func (n *redisModel) serve(k *call) bool {
 	n.seeClock()
 	n.disk.catchUp(n, n.memory.Now)
 	switch {
@@ -120,7 +98,7 @@ func (n *node) carryOut(k *call) bool {
 
 // execute carries a command out that came on a link's connection; false: the script is
 // not known, and its source did not come with it.
-func (n *node) execute(c *command.Command, from *clientLink, conn *connection, source bool, reply *command.Reply) bool {
+func (n *redisModel) execute(c *command.Command, from *clientLink, conn *connection, source bool, reply *command.Reply) bool {
 	if c.Op == command.EVAL && !n.knowsScript(c.Script, source) {
 		return false
 	}
@@ -136,7 +114,7 @@ func (n *node) execute(c *command.Command, from *clientLink, conn *connection, s
 }
 
 // accountWrites carries something out for a connection, and keeps account of what it writes.
-func (n *node) accountWrites(from *clientLink, conn *connection, do func()) {
+func (n *redisModel) accountWrites(from *clientLink, conn *connection, do func()) {
 	before, expired := n.memory.Writes, n.memory.Expiries
 	n.watch.from = from
 	do()
@@ -150,7 +128,7 @@ func (n *node) accountWrites(from *clientLink, conn *connection, do func()) {
 }
 
 // knowsScript reports whether the node can run a script.
-func (n *node) knowsScript(script *command.Script, source bool) bool {
+func (n *redisModel) knowsScript(script *command.Script, source bool) bool {
 	for _, s := range n.known {
 		if s == script {
 			return true
@@ -162,60 +140,32 @@ func (n *node) knowsScript(script *command.Script, source bool) bool {
 	return source
 }
 
-func (n *node) pause() {
-	if n.paused {
-		return
-	}
-	if n.up {
-		n.disk.catchUp(n, n.wall(n.w.s.now))
-	}
-	n.paused = true
-}
+// onPause implements service.
+func (n *redisModel) onPause() { n.disk.catchUp(n, n.wall(n.w.s.now)) }
 
-// resume serves what came meanwhile, in the order in which it came.
-func (n *node) resume() {
-	if !n.paused {
-		return
-	}
-	n.paused = false
-	queue, last := n.queue, n.disk.last
-	n.queue = nil
+// onResume implements service.
+func (n *redisModel) onResume(queue []*call) {
+	last := n.disk.last
 	for _, k := range queue {
-		if n.carryOut(k) {
+		if n.serve(k) {
 			k.answer()
 		}
 	}
-	if n.up {
-		n.disk.saveAfterJump(n, n.wall(n.w.s.now), last)
-	}
-	deferred := n.deferred
-	n.deferred = nil
-	for _, f := range deferred {
-		f()
-	}
-	for _, f := range n.followers {
-		f.sendChanges()
-	}
+	n.disk.saveAfterJump(n, n.wall(n.w.s.now), last)
+	n.deferred = append(n.deferred, func() { // behind what its primary has told
+		for _, f := range n.followers {
+			f.sendChanges()
+		}
+	})
 }
 
-// kill ends the process. All its connections break.
-func (n *node) kill() {
-	if n.up && !n.paused {
+// onKill implements service.
+func (n *redisModel) onKill(stood bool) {
+	if !stood {
 		n.disk.catchUp(n, n.wall(n.w.s.now))
 	}
-	n.up, n.paused = false, false
-	for _, k := range n.queue {
-		k.abandon()
-	}
-	n.queue, n.deferred = nil, nil
 	n.dropBlocked()
-	for _, l := range n.w.links {
-		if l.to == n {
-			l.breakAll()
-		}
-	}
 	n.known = nil
-	n.life++
 	if n.underSentinels() {
 		n.leaveRoles()
 		return
@@ -224,7 +174,7 @@ func (n *node) kill() {
 }
 
 // dropBlocked forgets the WAITs whose connections end.
-func (n *node) dropBlocked() {
+func (n *redisModel) dropBlocked() {
 	for _, b := range n.blocked {
 		b.done = true // the call may be another's by the time its WAIT is over
 		b.call.abandon()
@@ -232,11 +182,14 @@ func (n *node) dropBlocked() {
 	n.blocked = nil
 }
 
-// restart lets it come up with what keep leaves on its disk.
-func (n *node) restart(keep world.Keep) {
+// onStart implements service.
+func (n *redisModel) onStart(keep world.Keep) (started bool, err error) {
+	if n.w.Sleep(processStarts); n.up {
+		return false, nil
+	}
 	n.seeClock()
 	n.memory.Items = n.disk.load(n, keep)
-	if n == n.w.store {
+	if &n.Host == n.w.store {
 		for _, key := range n.w.spec.Resource.Volatile() {
 			n.memory.Del(key)
 		}
@@ -254,14 +207,5 @@ func (n *node) restart(keep world.Keep) {
 	n.resumeFollowers()
 	n.sweep()
 	n.watch.recordFound(&n.memory)
-}
-
-func (n *node) runs() bool { return n.up }
-
-// listens implements endpoint.
-func (n *node) listens() bool { return n.up }
-
-// runOrDefer implements endpoint.
-func (n *node) runOrDefer(f func()) {
-	runOrDefer(n.up, n.paused, &n.deferred, f)
+	return true, nil
 }

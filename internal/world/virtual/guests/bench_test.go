@@ -1,0 +1,113 @@
+//go:build linux && amd64
+
+package guests
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/supervisor"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
+)
+
+// The benchmarks make runs of two clients with three sections, with fresh processes, and judge nothing. runs/cpu-s counts the processor
+// time of this process and of all that it starts.
+
+// oneServer and fiveServers are their scenarios.
+const (
+	oneServer   = "name: bench; lock: {algorithm: set-nx-px, ttl: 2s}; nodes: {count: 1}; workload: {clients: 2, sections: 3}; time_limit: 30s"
+	fiveServers = "name: bench; lock: {algorithm: redlock, ttl: 2s}; nodes: {count: 5}; workload: {clients: 2, sections: 3}; time_limit: 30s"
+)
+
+func BenchmarkSetNXPX(b *testing.B) { benchmark(b, oneServer, nil) }
+func BenchmarkRedlock(b *testing.B) { benchmark(b, fiveServers, nil) }
+
+// BenchmarkGoProgram is the lock program of the tests.
+func BenchmarkGoProgram(b *testing.B) {
+	self, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	benchmark(b, oneServer, []string{self, asLockProgram, well})
+}
+
+func BenchmarkRedisPy(b *testing.B) {
+	if exec.Command("/usr/bin/python3", "-c", "import redis").Run() != nil {
+		suite.Lacks(b, "redis-py")
+	}
+	benchmark(b, oneServer, []string{"/usr/bin/python3", adapter(b, "adapters/redis-py/redis_py.py")})
+}
+
+// BenchmarkRedsync needs `make adapters`.
+func BenchmarkRedsync(b *testing.B) {
+	benchmark(b, oneServer, []string{adapter(b, "bin/adapters/redsync")})
+}
+
+func adapter(b *testing.B, file string) string {
+	b.Helper()
+	path := filepath.Join(docstest.Root(b), file)
+	if _, err := os.Stat(path); err != nil {
+		suite.Lacks(b, file)
+	}
+	return path
+}
+
+func benchmark(b *testing.B, text string, command []string) {
+	b.Helper()
+	a := &try{scenario: "bench", options: Options{Server: redis(b)}}
+	file := filepath.Join(b.TempDir(), "bench.yaml")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, "; ", "\n")), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	s, err := scenario.Load(file)
+	if err != nil {
+		b.Fatal(err)
+	}
+	a.variant = s.Variants[0]
+	if command != nil {
+		own := standIn(b, command)
+		a.variant, a.program, a.options.Programs = a.variant.With(own), &own.Ready, true
+	}
+	began := processorTime(b)
+	for b.Loop() {
+		if out, _, err := a.run(); err != nil || out.TimedOut {
+			b.Fatalf("seed %d: timed out %v, %v", a.seed, out.TimedOut, err)
+		}
+		a.seed++
+	}
+	b.ReportMetric(float64(b.N)/(processorTime(b)-began).Seconds(), "runs/cpu-s")
+}
+
+// nobody is a network that carries nothing.
+type nobody struct{}
+
+func (nobody) Dial(c *supervisor.Conn)            { c.Refuse() }
+func (nobody) Sent(*supervisor.Conn, int, []byte) {}
+func (nobody) Closed(*supervisor.Conn, int, bool) {}
+
+// BenchmarkStartServer is the start of a redis-server, until it listens, and its end.
+func BenchmarkStartServer(b *testing.B) {
+	server, began := redis(b), processorTime(b)
+	for b.Loop() {
+		s, err := supervisor.New(supervisor.Config{Wall: wall, Network: nobody{}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		h := s.NewHost("A", [4]byte{127, 0, 1, 1})
+		args := []string{"--port", "6379", "--bind", "127.0.1.1", "--save", ""}
+		if _, err := h.Start(supervisor.Command{Path: server, Args: args, Dir: b.TempDir()}); err != nil {
+			b.Fatal(err)
+		}
+		if s.Run(time.Second); !h.Listens(redisPort) {
+			b.Fatalf("it does not listen: %s", s.Doubt())
+		}
+		s.Close()
+	}
+	b.ReportMetric(float64((processorTime(b)-began).Milliseconds())/float64(b.N), "cpu-ms/op")
+}

@@ -1,0 +1,92 @@
+//go:build linux && amd64
+
+package guests
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
+)
+
+// etcdPort is where etcd listens for clients, etcdPeers for others of its cluster, of which there are none.
+const etcdPort, etcdPeers = 2379, 2380
+
+// etcdServer is an etcd, the store of a lock program. What happens in it nobody observes, as in the live world: the program tells.
+type etcdServer struct {
+	*server
+	is string
+}
+
+var _ kind = (*etcdServer)(nil)
+
+// port implements kind.
+func (s *etcdServer) port() int { return etcdPort }
+
+// command implements kind. The pace is that of the live world.
+func (s *etcdServer) command() (path string, args []string) {
+	clients, peers := fmt.Sprintf("http://%s:%d", s.host, etcdPort), fmt.Sprintf("http://%s:%d", s.host, etcdPeers)
+	return s.g.o.Etcd, []string{"--name", "sim", "--data-dir", filepath.Join(s.dir, "data"), "--log-level", "warn",
+		"--listen-client-urls", clients, "--advertise-client-urls", clients,
+		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "sim=" + peers,
+		"--heartbeat-interval", "20", "--election-timeout", "200"}
+}
+
+// prepareDisk implements kind. etcd always keeps its data, whatever the scenario says of the persistence of Redis.
+func (s *etcdServer) prepareDisk(keep world.Keep) error {
+	switch keep {
+	case world.KeepNothing:
+		return s.wipe()
+	case world.KeepSynced:
+		return s.host.CutPower(s.dir)
+	case world.KeepData:
+	}
+	return nil
+}
+
+// get asks for a document over HTTP.
+func (s *etcdServer) get(path string, into any) error {
+	answer, err := s.ask([]byte("GET " + path + " HTTP/1.1\r\nHost: etcd\r\n\r\n"))
+	if err != nil {
+		return err
+	}
+	r, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(answer)), nil)
+	if err != nil {
+		return fmt.Errorf("node %s did not answer to %s: %w", s.h.Name(), path, err)
+	}
+	defer func() { _ = r.Body.Close() }()
+	return json.NewDecoder(r.Body).Decode(into)
+}
+
+// usable implements kind: it has elected itself.
+func (s *etcdServer) usable() bool {
+	var answer struct {
+		Health string `json:"health"`
+	}
+	return s.get("/health", &answer) == nil && answer.Health == "true"
+}
+
+// started implements kind.
+func (s *etcdServer) started() error {
+	var answer struct {
+		Server string `json:"etcdserver"`
+	}
+	err := s.get("/version", &answer)
+	s.is = "etcd " + answer.Server
+	return err
+}
+
+// version implements kind. The name is that of the live world.
+func (s *etcdServer) version() (name, version string) { return world.Consensus, s.is }
+
+func (s *etcdServer) step(*virtual.ServerConn, uint64, [][]string) error { return nil }
+func (s *etcdServer) own() error                                         { return nil }
+func (s *etcdServer) closed(uint64)                                      {}
+func (s *etcdServer) Follow(string)                                      {}
+func (s *etcdServer) inStep() bool                                       { return true }
+func (s *etcdServer) close()                                             {}

@@ -1,0 +1,292 @@
+//go:build linux && amd64
+
+package guests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/supervisor"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
+)
+
+// Available is why no program can run in virtual time here; nil: they can.
+func Available() error { return supervisor.Available() }
+
+// Version of the supervisor and this package, which histories depend on.
+const Version = "1"
+
+// wall is the time of day at which runs begin: 2026-01-01, as everywhere with guests.
+const wall = 1_767_225_600 * time.Second
+
+// Open opens a virtual world in which real programs take part.
+func Open(ctx context.Context, spec world.Spec, o Options) (world.World, error) {
+	if why := Refusal(&spec, o); why != "" {
+		return nil, errors.New(why)
+	}
+	g := &guests{ctx: ctx, o: o, spec: spec, conns: make(map[*supervisor.Conn]*line),
+		hosts: make(map[string]*supervisor.Host), clients: make(map[string]*lockProgram)}
+	var err error
+	if g.scratch, err = machine.Scratch(); err != nil {
+		return nil, err
+	}
+	g.sup, err = supervisor.New(supervisor.Config{Seed: spec.Seed, Wall: wall, Network: g, Done: ctx.Done()})
+	if err != nil {
+		return nil, errors.Join(err, machine.Discard(g.scratch))
+	}
+	g.makeHosts()
+	e := &virtual.Engine{Guests: g, Wall: wall, FromReady: true}
+	if o.Programs {
+		e.Locks = g
+	}
+	if o.Server != "" {
+		e.Servers = g
+	}
+	w, err := e.Open(ctx, spec)
+	if why := errors.Join(g.unknown(), ctx.Err()); why != nil { // whatever else went wrong, came of that
+		err = why
+	}
+	if g.world = w; err != nil {
+		return nil, errors.Join(err, g.close())
+	}
+	return &guestWorld{World: w, g: g}, nil
+}
+
+// guestWorld is the virtual world with its guests.
+type guestWorld struct {
+	*virtual.World
+	g *guests
+	// told: it was said that the run tells nothing.
+	told bool
+}
+
+// unknown is why the run tells nothing, or is not whole, once.
+func (w *guestWorld) unknown() error {
+	err := w.g.unknown()
+	if err == nil {
+		err = errors.Join(w.g.failures...)
+	}
+	if err == nil || w.told {
+		return nil
+	}
+	w.told = true
+	return err
+}
+
+// Start begins the run's time, when all guests are ready.
+func (w *guestWorld) Start(h world.Hooks) error {
+	w.g.record = h.Record
+	err := w.World.Start(h)
+	if why := errors.Join(w.unknown(), w.g.ctx.Err()); why != nil {
+		return why
+	}
+	return err
+}
+
+// Flush says, too, whether the run tells anything.
+func (w *guestWorld) Flush() error {
+	if err := w.unknown(); err != nil {
+		return err
+	}
+	return w.World.Flush()
+}
+
+// Versions names the programs as well.
+func (w *guestWorld) Versions() map[string]string {
+	all := w.World.Versions()
+	all["virtual-programs"] = Version
+	maps.Copy(all, w.g.Versions())
+	return all
+}
+
+// Close ends the programs. It says that the run tells nothing where that has stopped it.
+func (w *guestWorld) Close() error {
+	w.g.record = nil
+	return errors.Join(w.unknown(), w.World.Close(), w.g.close())
+}
+
+// guests are the programs of a run.
+type guests struct {
+	ctx     context.Context //nolint:containedctx // of a run
+	o       Options
+	spec    world.Spec
+	sup     *supervisor.Supervisor
+	world   *virtual.World
+	scratch string
+	// hosts are those of nodes and clients, by name.
+	hosts map[string]*supervisor.Host
+	// inbox is what programs want of the world.
+	inbox []func()
+	// began is the supervisor's time at which the run's time began.
+	began time.Duration
+	// begun: it has.
+	begun bool
+	conns map[*supervisor.Conn]*line
+	// doubt is why the run tells nothing, beside what the supervisor says.
+	doubt   string
+	ready   func(error)
+	clients map[string]*lockProgram
+	// failures are lock programs that ended by themselves, or broke the protocol.
+	failures []error
+	servers  []*server
+	closed   bool
+	// ports counts those of connections that the world opens.
+	ports int
+
+	record recorder
+}
+
+var (
+	_ virtual.Guests  = (*guests)(nil)
+	_ virtual.Locks   = (*guests)(nil)
+	_ virtual.Servers = (*guests)(nil)
+)
+
+// unknown is why the run tells nothing; nil: it does.
+func (g *guests) unknown() error {
+	why := g.sup.Doubt()
+	if why == "" {
+		why = g.doubt
+	}
+	if why == "" {
+		return nil
+	}
+	return &world.Unknown{Why: why}
+}
+
+// Unknown implements virtual.Locks.
+func (g *guests) Unknown(what string) {
+	if g.doubt == "" {
+		g.doubt = what
+	}
+}
+
+// want puts a wish to the world. It is done when all programs wait.
+func (g *guests) want(do func()) { g.inbox = append(g.inbox, do) }
+
+// now is the run time.
+func (g *guests) now() time.Duration { return g.sup.Now() - g.began }
+
+// Await implements virtual.Guests. Where a run tells nothing, or is to end, the programs stand from then on.
+func (g *guests) Await(until time.Duration) time.Duration {
+	if len(g.inbox) > 0 {
+		return g.now()
+	}
+	if !g.over() {
+		end := never
+		if until < never-g.began {
+			end = until + g.began
+		}
+		g.sup.Run(end)
+		g.observeOwn()
+	}
+	if !g.over() {
+		return g.now()
+	}
+	if g.world != nil && !g.world.Stopped() {
+		g.want(g.world.Stop)
+	}
+	return until
+}
+
+// over reports that nothing more is to happen.
+func (g *guests) over() bool { return g.ctx.Err() != nil || g.unknown() != nil }
+
+const never = time.Duration(1<<63 - 1)
+
+// Grant implements virtual.Guests.
+func (g *guests) Grant() bool {
+	list := g.inbox
+	g.inbox = nil
+	for _, do := range list {
+		do()
+	}
+	return len(list) > 0
+}
+
+// Begin implements virtual.Guests: the run's time begins now.
+func (g *guests) Begin() { g.began, g.begun = g.sup.Now(), true }
+
+// settle lets programs run until all of them wait, at this very time.
+func (g *guests) settle() { g.sup.Run(g.sup.Now()) }
+
+// makeHosts gives each node and client a machine with an address of its own, below 127: what slips through ends on this machine.
+func (g *guests) makeHosts() {
+	add := func(subnet byte, names []string) {
+		for i, name := range names {
+			g.hosts[name] = g.sup.NewHost(name, [4]byte{127, 0, subnet, byte(i + 1)})
+		}
+	}
+	var nodes, sentinels []string
+	for _, n := range g.spec.Nodes {
+		nodes = append(nodes, n.Name)
+	}
+	if g.spec.Sentinel != nil {
+		sentinels = g.spec.Sentinel.Names
+	}
+	add(1, nodes)
+	add(2, sentinels)
+	add(3, g.spec.Clients)
+	add(4, []string{history.ResourceProcess})
+}
+
+// hostAt finds the name of a host by its address; empty: there is none.
+func (g *guests) hostAt(ip [4]byte) string {
+	for _, name := range slices.Sorted(maps.Keys(g.hosts)) {
+		if g.hosts[name].IP == ip {
+			return name
+		}
+	}
+	return ""
+}
+
+// homes is where hosts have their folders. The name of the scratch folder ends with up to ten digits, and what a program allocates may
+// depend on the length of a path. So that is the same in all runs, and mostly on all machines.
+func (g *guests) homes() string {
+	const digits, step = 10, 32
+	longest := strings.LastIndexByte(g.scratch, '-') + 1 + digits
+	return filepath.Join(g.scratch, strings.Repeat("x", (longest/step+1)*step-len(g.scratch)))
+}
+
+// folder is a folder of a host's own.
+func (g *guests) folder(name string) (string, error) {
+	dir := filepath.Join(g.homes(), name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("failed to make a folder for %s: %w", name, err)
+	}
+	return dir, nil
+}
+
+// log opens the log of a program.
+func (g *guests) log(name string) (*os.File, error) {
+	if g.o.Dir == "" {
+		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	}
+	return os.OpenFile(filepath.Join(g.o.Dir, name+".log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+}
+
+func (g *guests) close() error {
+	if g.closed {
+		return nil
+	}
+	g.closed = true
+	g.sup.Close()
+	for _, s := range g.servers {
+		s.close()
+		_ = s.file.Close()
+	}
+	for _, p := range g.clients {
+		_ = p.file.Close()
+	}
+	return machine.Discard(g.scratch)
+}

@@ -1,0 +1,125 @@
+//go:build linux && amd64
+
+package guests
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/journal"
+	"github.com/redlock-sim/redlock-sim/internal/world/keylog"
+	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
+)
+
+// recorder takes what is observed; nil: the run has not begun, or is over.
+type recorder func(history.Event) int
+
+// newKeys follows the lock's keys on a server by its journal.
+func (g *guests) newKeys(s *redisServer) *keylog.Journal {
+	key := g.spec.Lock.Key
+	o := keylog.JournalOptions{Node: s.h.Name(), Key: key, Shown: key, Server: command.ParseServer(s.redis, s.valkey),
+		Record: func(e history.Event) {
+			if g.record != nil {
+				g.record(e)
+			}
+		}}
+	if g.o.Programs {
+		o.Keys = program.PatternsFor(key, g.spec.LockKeys)
+		o.Program = &keylog.Program{Leased: g.spec.LockLeased, WallOffset: func() time.Duration { return wall + g.began }}
+	}
+	return keylog.NewJournal(s.dir, o)
+}
+
+// learnVersion asks a server for its version.
+func (s *redisServer) learnVersion() error {
+	info, err := s.do("info", "server")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch name {
+		case "redis_version":
+			s.redis = value
+		case "valkey_version":
+			s.valkey = value
+		}
+	}
+	return nil
+}
+
+// started takes in what a server has found when it started.
+func (s *redisServer) started() error {
+	if s.redis == "" {
+		if err := s.learnVersion(); err != nil {
+			return err
+		}
+		if s.h.Name() != history.ResourceProcess {
+			s.keys = s.g.newKeys(s)
+		}
+		if s.h.Name() == history.ResourceProcess || s.g.spec.SharedStore && s.server == s.g.servers[0] {
+			s.log = journal.Follow(s.dir)
+		}
+	}
+	if s.log != nil {
+		s.log.Restarted()
+		if err := s.readLog(); err != nil { // what it has found is no effect
+			return err
+		}
+	}
+	if s.keys == nil {
+		return nil
+	}
+	return s.keys.Started(s.now())
+}
+
+// step takes in what commands did that came over a connection.
+func (s *redisServer) step(c *virtual.ServerConn, number uint64, commands [][]string) error {
+	if c.Port() != 0 { // a replica's, which changes nothing
+		return s.own()
+	}
+	var err error
+	if s.keys != nil {
+		err = s.keys.Step(keylog.Batch{Connection: strconv.FormatUint(number, 10), Caller: c.From(), Commands: commands,
+			Left: history.Some(int64(c.Left())), Now: s.now()})
+	}
+	return errors.Join(err, s.readLog())
+}
+
+// own takes in what the server did by itself, or its primary had it do.
+func (s *redisServer) own() error {
+	switch {
+	case s.keys == nil:
+		return s.readLog()
+	case s.follows != "":
+		return s.keys.Primary(s.now())
+	}
+	return s.keys.Own(s.now())
+}
+
+// readLog takes in what the resource has appended to its log.
+func (s *redisServer) readLog() error {
+	if s.log == nil {
+		return nil
+	}
+	key := s.g.spec.Resource.LogKey()
+	for {
+		entries, err := s.log.Read()
+		if err != nil || entries == nil {
+			return err
+		}
+		for _, e := range entries {
+			if e.Kind != journal.Effect || len(e.Words) < 3 || !strings.EqualFold(e.Words[0], "rpush") || e.Words[1] != key {
+				continue
+			}
+			for _, element := range e.Words[2:] {
+				s.h.Keys(virtual.Cause{}).Pushed(key, element)
+			}
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package guests
+
+import (
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
+)
+
+// Options say what takes part.
+type Options struct {
+	// Server is the program that answers on the nodes of the lock, redis-server or valkey-server; empty: models answer there.
+	Server string
+	// Etcd is the program in the place of the only node, where a lock program keeps its lock in etcd.
+	Etcd string
+	// Programs: the locks of clients are the lock program that the scenario names; false: they are built in.
+	Programs bool
+	// Dir is where the logs of programs and servers go; empty: nowhere.
+	Dir string
+	// observed is for tests: it is called when what a server did has been recorded, and can ask the server while time stands still.
+	observed func(node string, ask func(words ...string) (string, error))
+}
+
+// Refusal is why a run cannot be made with these programs; empty: it can.
+func Refusal(spec *world.Spec, o Options) string {
+	if o.Programs {
+		if spec.Lock.Program == nil {
+			return "it names no lock program"
+		}
+		if _, contained := program.Image(spec.Lock.Program.Command); contained {
+			return "a lock program in a Docker image runs in real time"
+		}
+		if spec.LockStore == client.Postgres { // its signalfd and its shared futexes are not modelled
+			return "PostgreSQL runs in real time: --world live"
+		}
+		if spec.LockStore == client.Etcd && o.Etcd == "" {
+			return "etcd is not installed"
+		}
+		if spec.Lock.NeedsConsensus() {
+			return "a lock program does not reach the store that its tokens come from in virtual time"
+		}
+		if o.Server == "" {
+			return "a lock program meets real servers"
+		}
+	}
+	if spec.Sentinel != nil {
+		return "Redis Sentinel is not run in virtual time with real servers yet"
+	}
+	return ""
+}

@@ -1,0 +1,335 @@
+//go:build linux && amd64
+
+package guests
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
+	"github.com/redlock-sim/redlock-sim/internal/supervisor"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
+	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
+)
+
+// lockProgram is the lock of a client: a program in virtual time, for one life of the client.
+type lockProgram struct {
+	g    *guests
+	m    *virtual.Machine
+	host *supervisor.Host
+	file *os.File
+	// running is the program; nil: it could not be started.
+	running *supervisor.Program
+	talk    program.Conversation
+	grant   client.ProgramGrant
+	wait    time.Duration
+	opened  bool
+	// failed is why it cannot be used, or how it ended.
+	failed error
+	// waiting are called when it has been opened, or has ended.
+	waiting []func()
+}
+
+var (
+	_ lock.Lock      = (*lockProgram)(nil)
+	_ client.Loser   = (*lockProgram)(nil)
+	_ program.Events = programEvents{}
+)
+
+// Lock implements virtual.Locks.
+func (g *guests) Lock(m *virtual.Machine) (lock.Lock, error) {
+	p := &lockProgram{g: g, m: m, host: g.hosts[m.Client()]}
+	c := m.Config()
+	p.wait = client.LongestAcquire(&c, len(g.spec.Nodes))
+	if before := g.clients[m.Client()]; before != nil {
+		p.file = before.file
+	} else {
+		var err error
+		if p.file, err = g.log("client-" + m.Client()); err != nil {
+			return nil, err
+		}
+	}
+	g.clients[m.Client()] = p
+	p.talk.Log, p.talk.On = program.NewLog(p.file), programEvents{p}
+	p.host.SetClocks(supervisor.Clock{Base: int64(wall), Rate: 1}, supervisor.Clock{Base: int64(supervisor.MonotonicAtStart), Rate: 1})
+	m.OnPause(p.host.Pause, p.host.Resume)
+	m.OnClocks(func(wall, monotonic virtual.Clock) {
+		monotonic.Base += g.began // the machine was up while the programs got ready
+		p.host.SetClocks(g.clockOf(wall), g.clockOf(monotonic))
+	})
+	m.OnEnd(func() { p.end(errors.New("the lock program was ended")) })
+	command := c.Program.Command
+	path, err := exec.LookPath(command[0])
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("failed to find the lock program: %w", err)
+	}
+	p.begin()
+	p.running, err = p.host.Start(supervisor.Command{Path: path, Args: command[1:], Env: g.environ(m.Client(), c.Program.Environ()),
+		Output: func(b []byte) { line := slices.Clone(b); g.want(func() { p.take(line) }) },
+		Errors: func(b []byte) { _, _ = p.talk.Log.Write(b) },
+		Ended:  func(how string) { g.want(func() { p.fail(p.ended(how)) }) }})
+	if err != nil {
+		return nil, fmt.Errorf("failed to start the lock program: %w", err)
+	}
+	p.send(program.Greet())
+	return p, nil
+}
+
+// clockOf is a clock of a machine in the supervisor's time.
+func (g *guests) clockOf(c virtual.Clock) supervisor.Clock {
+	return supervisor.Clock{Base: int64(c.Base), Since: int64(c.Since + g.began), Rate: c.Rate}
+}
+
+// ended says how the program ended.
+func (p *lockProgram) ended(how string) error {
+	if how == "ended" {
+		how = "exit status 0"
+	}
+	how = strings.TrimPrefix(strings.TrimPrefix(how, "ended with "), "ended by ")
+	return &program.Ended{Command: p.m.Config().Program.Command, How: how, Last: p.talk.Log.Last()}
+}
+
+// begin expects the answers to the first messages.
+func (p *lockProgram) begin() {
+	p.talk.Expect(func(m program.Message) {
+		if err := p.talk.CheckReady(m); err != nil {
+			p.fail(err)
+			return
+		}
+		setup, err := p.setup()
+		if err != nil {
+			p.fail(err)
+			return
+		}
+		p.talk.Expect(func(m program.Message) {
+			if err := program.CheckSetUp(m); err != nil {
+				p.fail(err)
+				return
+			}
+			p.opened = true
+			p.g.wakeReady()
+			p.wakeWaiting()
+		})
+		p.send(setup.Message())
+	})
+}
+
+// setup is what the program is told.
+func (p *lockProgram) setup() (program.Setup, error) {
+	s := &p.g.spec
+	m := client.SetupMessage{Client: p.m.Client(), Seed: s.Seed, Lock: p.m.Config(), Replicated: s.Replicated, Points: s.Points}
+	for _, name := range p.m.Nodes() {
+		m.Nodes = append(m.Nodes, client.Address{Name: name, Address: p.g.addressOf(name)})
+	}
+	return m.ProgramSetup(p.talk.Ready.Points)
+}
+
+// addressOf is where clients find a node.
+func (g *guests) addressOf(node string) string {
+	if node == world.Primary {
+		node = g.spec.Nodes[0].Name
+	}
+	return fmt.Sprintf("%s:%d", g.hosts[node], g.server(node).port())
+}
+
+func (p *lockProgram) send(m any) {
+	line, err := json.Marshal(m)
+	if err != nil {
+		p.fail(fmt.Errorf("failed to write a message: %w", err))
+		return
+	}
+	p.running.Write(append(line, '\n'))
+}
+
+// take deals with a line of the program.
+func (p *lockProgram) take(line []byte) {
+	if p.failed != nil {
+		return
+	}
+	then, err := p.talk.Take(line, p.ownTime())
+	if err != nil {
+		p.fail(err)
+		return
+	}
+	then(func(m program.Message) { p.send(m) })
+}
+
+// ownTime is the time by which programs tell instants: CLOCK_MONOTONIC of their machine, as it would be without faults.
+func (p *lockProgram) ownTime() time.Duration { return p.g.sup.Now() + supervisor.MonotonicAtStart }
+
+// runTime makes such a time one of the run.
+func (p *lockProgram) runTime(own time.Duration) time.Duration {
+	return own - supervisor.MonotonicAtStart - p.g.began
+}
+
+// fail ends the conversation. The run is then incomplete.
+func (p *lockProgram) fail(err error) {
+	if p.failed == nil && p.g.begun {
+		p.g.failures = append(p.g.failures, fmt.Errorf("client %s: %w", p.m.Client(), err))
+	}
+	p.over(err)
+}
+
+// over says why nothing more is asked of the program.
+func (p *lockProgram) over(why error) {
+	if p.failed != nil {
+		return
+	}
+	p.failed = why
+	p.g.wakeReady()
+	p.wakeWaiting()
+}
+
+func (p *lockProgram) end(why error) {
+	p.over(why)
+	if p.running != nil {
+		p.running.Kill()
+	}
+	p.host.Resume() // for the next one
+}
+
+func (p *lockProgram) wakeWaiting() {
+	waiting := p.waiting
+	p.waiting = nil
+	for _, f := range waiting {
+		f()
+	}
+}
+
+// Ready implements virtual.Locks.
+func (g *guests) Ready(then func(error)) {
+	g.ready = then
+	g.wakeReady()
+}
+
+// wakeReady looks whether all locks are ready.
+func (g *guests) wakeReady() {
+	if g.ready == nil {
+		return
+	}
+	var err error
+	for _, name := range g.spec.Clients {
+		p := g.clients[name]
+		if p == nil || !p.opened && p.failed == nil {
+			return
+		}
+		if p.failed != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", name, p.failed))
+		}
+	}
+	then := g.ready
+	g.ready = nil
+	then(err)
+}
+
+// dial opens a connection of the program to a host.
+func (p *lockProgram) dial(l *line) error {
+	i := slices.IndexFunc(p.m.Nodes(), func(name string) bool { return p.g.addressOf(name) == l.conn.To.String() })
+	if i < 0 {
+		return errNowhere
+	}
+	p.m.Do(func() {
+		conn := p.m.Dial(i, l)
+		var split splitter
+		l.send = func(b []byte) {
+			if commands, whole := split.take(b); len(whole) > 0 {
+				conn.Send(commands, whole)
+			}
+		}
+		l.close = conn.Close
+	})
+	return nil
+}
+
+// ask sends a request, and lets the client's own activity stand until its answer is there.
+func (p *lockProgram) ask(m program.Message) (a program.Answer, err error) {
+	answered := false
+	for !p.opened && p.failed == nil {
+		p.m.Stand(func(wake func()) { p.waiting = append(p.waiting, wake) })
+	}
+	if p.failed != nil {
+		return a, p.failed
+	}
+	p.m.Stand(func(wake func()) {
+		sent := p.ownTime()
+		p.waiting = append(p.waiting, wake)
+		p.talk.Ask(&m, func(got program.Message) {
+			answered = true
+			if a, err = program.AnswerTo(m, got, sent, p.ownTime()); err != nil {
+				p.fail(err)
+			}
+			a.From = p.runTime(a.From)
+			p.wakeWaiting()
+		})
+		p.send(m)
+	})
+	if !answered && err == nil {
+		err = p.failed
+	}
+	return a, err
+}
+
+// Acquire implements lock.Lock.
+func (p *lockProgram) Acquire() (lock.Grant, lock.Result) {
+	ms := program.MS(max(p.wait, program.MinWait))
+	a, err := p.ask(program.Message{Type: program.AcquireType, WaitMS: &ms})
+	result := client.ProgramResult(a, err, program.Acquired)
+	if result.Outcome != lock.OK {
+		return lock.Grant{}, result
+	}
+	return p.grant.Acquired(a), result
+}
+
+// Release implements lock.Lock.
+func (p *lockProgram) Release(g lock.Grant) lock.Result {
+	a, err := p.ask(program.Message{Type: program.ReleaseType, Grant: g.ID})
+	return client.ProgramResult(a, err, program.Released)
+}
+
+// Remaining implements lock.Lock.
+func (p *lockProgram) Remaining(g lock.Grant) time.Duration { return p.grant.Remaining(g, p.m.Now()) }
+
+// Lost implements client.Loser.
+func (p *lockProgram) Lost(g lock.Grant) bool { return p.grant.IsLost(g) }
+
+// programEvents are what the program says by itself.
+type programEvents struct{ p *lockProgram }
+
+// Renewed implements program.Events.
+func (e programEvents) Renewed(grant uint64, until time.Duration) {
+	if g, counts := e.p.grant.Renewed(grant, e.p.runTime(until)); counts {
+		e.p.m.Renewed(g.Owner, g.Until)
+	}
+}
+
+// Lost implements program.Events.
+func (e programEvents) Lost(grant uint64, last, at time.Duration, why string) {
+	if owner, counts := e.p.grant.Lost(grant); counts {
+		e.p.m.LostAt(owner, e.p.runTime(at), at-last, why)
+	}
+}
+
+// AtPoint implements program.Events.
+func (e programEvents) AtPoint(name string, done func()) { e.p.m.AtPoint(name, done) }
+
+// environ is the environment of a program: that of this process but for what differs from one terminal to another, and what would make
+// runs differ.
+func (g *guests) environ(client string, more []string) []string {
+	dir, err := g.folder(client)
+	if err != nil {
+		g.Unknown(err.Error())
+	}
+	return environ(os.Environ(), dir, more)
+}

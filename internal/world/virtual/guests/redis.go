@@ -1,0 +1,173 @@
+//go:build linux && amd64
+
+package guests
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/redis/journal"
+	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/keylog"
+)
+
+// redisPort is where a server of Redis listens.
+const redisPort = 6379
+
+// redisServer is a redis-server or a valkey-server.
+type redisServer struct {
+	*server
+	// follows is the host whose replica it is to be; empty: it is nobody's.
+	follows string
+	// keys follows the lock's keys, log the log of the resource; nil: neither is there.
+	keys *keylog.Journal
+	log  *journal.Follower
+	// redis and valkey are the versions that it tells; valkey is empty for Redis.
+	redis, valkey string
+}
+
+var _ kind = (*redisServer)(nil)
+
+// port implements kind.
+func (s *redisServer) port() int { return redisPort }
+
+// usable implements kind.
+func (s *redisServer) usable() bool { return !s.snapshots() || s.beginsJournal() }
+
+// do asks the server something while time stands still.
+func (s *redisServer) do(words ...string) (string, error) {
+	answer, err := s.ask(resp.AppendCommand(nil, words...))
+	if err != nil {
+		return "", err
+	}
+	v, _, err := resp.Parse(answer)
+	if err != nil {
+		return "", fmt.Errorf("node %s did not answer %q: %w", s.h.Name(), words, err)
+	}
+	if err, failed := v.Plain().(error); failed {
+		return "", err
+	}
+	return fmt.Sprint(v.Plain()), nil
+}
+
+// inStep implements kind: a replica has what its primary has, and the primary knows it, as it is when a run begins.
+func (s *redisServer) inStep() bool {
+	if s.follows == "" {
+		return true
+	}
+	info, err := s.do("info", "replication")
+	if err != nil || !strings.Contains(info, "master_link_status:up") {
+		return false
+	}
+	primary, is := s.g.server(s.follows).kind.(*redisServer)
+	if !is {
+		return false
+	}
+	if info, err = primary.do("info", "replication"); err != nil {
+		return false
+	}
+	_, offset, _ := strings.Cut(info, "master_repl_offset:")
+	offset, _, _ = strings.Cut(offset, "\r")
+	return strings.Contains(info, fmt.Sprintf("ip=%s,port=%d,state=online,offset=%s,", s.host, redisPort, offset))
+}
+
+// beginsJournal lets a server that has read its snapshot begin a journal; false: it has not yet.
+func (s *redisServer) beginsJournal() bool {
+	if info, err := s.do("info", "persistence"); err != nil || !strings.Contains(info, "aof_enabled:1") {
+		_, _ = s.do("config", "set", "appendonly", "yes")
+		return false
+	} else if !strings.Contains(info, "aof_rewrite_in_progress:0") || !strings.Contains(info, "aof_rewrite_scheduled:0") {
+		return false
+	}
+	return true
+}
+
+// now is the server's clock, in milliseconds since 1970.
+func (s *redisServer) now() int64 { return s.host.ReadWall().Milliseconds() }
+
+// command implements kind.
+func (s *redisServer) command() (path string, args []string) {
+	save, journal := "", "yes"
+	if s.snapshots() { // it reads its snapshot, and begins its journal then
+		save, journal = "1 1", "no"
+	}
+	args = []string{"--port", strconv.Itoa(redisPort), "--bind", s.host.String(), "--protected-mode", "no", "--daemonize", "no",
+		"--maxclients", "1000", "--save", save, "--dir", s.dir, "--loglevel", "notice", "--logfile", "", "--appendonly", journal,
+		"--auto-aof-rewrite-percentage", "0",
+		"--aof-use-rdb-preamble", "no", "--appendfsync", fsyncOf(s.h.Persistence()), "--stop-writes-on-bgsave-error", "no",
+		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600"}
+	if s.h.Persistence() != world.NoPersistence { // it fsyncs, and saves, on time
+		args = append(args, "--hz", "100")
+	}
+	if s.follows != "" {
+		args = append(args, "--replicaof", fmt.Sprintf("%s %d", s.g.hosts[s.follows], redisPort))
+	}
+	return s.g.o.Server, args
+}
+
+// snapshots: what the node keeps on disk are snapshots alone.
+func (s *redisServer) snapshots() bool { return s.h.Persistence() == world.RDB }
+
+// fsyncOf is how the append-only file is synced. A node that keeps nothing has one, too: it says what the server did.
+func fsyncOf(p world.Persistence) string {
+	if p.AppendOnly() {
+		return strings.TrimPrefix(p.String(), "aof-")
+	}
+	return "no"
+}
+
+// prepareDisk implements kind.
+func (s *redisServer) prepareDisk(keep world.Keep) error {
+	if keep == world.KeepNothing || s.h.Persistence() == world.NoPersistence {
+		return s.wipe()
+	}
+	if keep == world.KeepSynced {
+		if err := s.host.CutPower(s.dir); err != nil {
+			return err
+		}
+	}
+	if s.snapshots() {
+		return os.RemoveAll(filepath.Join(s.dir, "appendonlydir"))
+	}
+	return nil
+}
+
+// Follow implements kind.
+func (s *redisServer) Follow(primary string) {
+	s.follows = primary
+	words := []string{"replicaof", "no", "one"}
+	if primary != "" {
+		words = []string{"replicaof", s.g.hosts[primary].String(), strconv.Itoa(redisPort)}
+	}
+	if v, err := s.do(words...); err != nil || v != "OK" {
+		s.g.Unknown(fmt.Sprintf("node %s did not take %q: %v %v", s.h.Name(), words, v, err))
+	}
+}
+
+// version implements kind.
+func (s *redisServer) version() (name, version string) {
+	if s.valkey != "" {
+		return "valkey-server", s.valkey
+	}
+	return "redis-server", s.redis
+}
+
+// closed implements kind.
+func (s *redisServer) closed(number uint64) {
+	if s.keys != nil {
+		s.keys.Closed(strconv.FormatUint(number, 10))
+	}
+}
+
+func (s *redisServer) close() {
+	if s.keys != nil {
+		_ = s.keys.Close()
+	}
+	if s.log != nil {
+		_ = s.log.Close()
+	}
+}

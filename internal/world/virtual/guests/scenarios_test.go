@@ -1,0 +1,75 @@
+//go:build linux && amd64
+
+package guests
+
+import (
+	"context"
+	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/runner"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
+)
+
+// TestScenariosAsWithModels makes the shipped scenarios with real servers, each twice with one seed. The verdicts are those that the file
+// expects, and the histories are the same.
+func TestScenariosAsWithModels(t *testing.T) {
+	everyVariant(t, chosen, func(t *testing.T, a *try) {
+		for _, f := range a.findings(a.twice(t)) {
+			if want := a.variant.Expected(f.Property); f.Verdict != want {
+				t.Errorf("seed %d: %s is %v, expected %v: %s", a.seed, f.Property, f.Verdict, want, f.Why)
+			}
+		}
+	})
+}
+
+// everyVariant runs a test with each variant that can be had with real servers: in the suite `all` of each scenario, else of some.
+func everyVariant(t *testing.T, some []string, test func(t *testing.T, a *try)) {
+	server := redis(t)
+	if suite.Amount(t, 1, 0) > 0 {
+		some = nil
+	}
+	for _, s := range scenarios(t, some) {
+		for i, v := range s.Variants {
+			a := &try{scenario: s.Name, variant: v, seed: uint64(i + 1), options: Options{Server: server}}
+			spec := runner.Spec(runner.Config{Variant: v})
+			if why := Refusal(&spec, a.options); why != "" {
+				if spec.Sentinel == nil {
+					t.Errorf("%s, %s: %s", s.Name, v.Name, why)
+				}
+				continue
+			}
+			t.Run(s.Name+"/"+v.Name, func(t *testing.T) { test(t, a) })
+		}
+	}
+}
+
+// TestModelsAgreeWithServers judges runs with models and with real servers, seed by seed.
+func TestModelsAgreeWithServers(t *testing.T) {
+	seeds := uint64(suite.Amount(t, 4, 1))
+	everyVariant(t, []string{"gc-pause", "node-restart", "failover", "one-node-clock-jump"}, func(t *testing.T, a *try) {
+		for seed := range seeds {
+			a.seed = 1000 + seed
+			out, _, err := a.run()
+			if err != nil {
+				t.Fatalf("seed %d: %v", a.seed, err)
+			}
+			onModels, err := runner.Run(runner.Config{Scenario: a.scenario, Variant: a.variant, Seed: a.seed, World: "virtual",
+				Open: func(spec world.Spec) (world.World, error) { return virtual.Open(context.Background(), spec) }})
+			if err != nil {
+				t.Fatalf("seed %d, models: %v", a.seed, err)
+			}
+			verdicts := make(map[checker.Property]checker.Verdict)
+			for _, f := range a.findings(onModels) {
+				verdicts[f.Property] = f.Verdict
+			}
+			for _, f := range a.findings(out) {
+				if want := verdicts[f.Property]; f.Verdict != want {
+					t.Errorf("seed %d: %s is %v with real servers, %v with models: %s", a.seed, f.Property, f.Verdict, want, f.Why)
+				}
+			}
+		}
+	})
+}

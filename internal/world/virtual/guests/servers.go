@@ -1,0 +1,321 @@
+//go:build linux && amd64
+
+package guests
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/supervisor"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
+	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
+)
+
+// server is a real server on a node, as far as servers of all kinds are the same.
+type server struct {
+	kind
+	g       *guests
+	h       *virtual.Host
+	host    *supervisor.Host
+	dir     string
+	file    *os.File
+	running *supervisor.Program
+	// life counts its processes, those that were killed twice.
+	life int
+	// ready is called when it can be used; nil: nobody waits for that.
+	ready func(error)
+	// ran is how often its host had run when its journal was read last.
+	ran uint64
+}
+
+// kind is what a kind of server differs in from others.
+type kind interface {
+	// command is the program, with its arguments. port is where clients find it.
+	command() (path string, args []string)
+	port() int
+	// prepareDisk leaves on the disk what a crash leaves.
+	prepareDisk(keep world.Keep) error
+	// usable reports that a server that listens can be used. It is asked again when the server has run.
+	usable() bool
+	// started takes in what it has found when it started.
+	started() error
+	// step takes in what commands did that came over a connection, own what the server did by itself; closed: the connection is over.
+	step(c *virtual.ServerConn, number uint64, commands [][]string) error
+	own() error
+	closed(number uint64)
+	// Follow makes it the replica of another host; inStep reports that it has what that one has.
+	Follow(primary string)
+	inStep() bool
+	// version is under which name the result tells which version of what it is.
+	version() (name, version string)
+	close()
+}
+
+var _ virtual.Server = (*server)(nil)
+
+// Server implements virtual.Servers.
+func (g *guests) Server(h *virtual.Host) (virtual.Server, error) {
+	s := &server{g: g, h: h, host: g.hosts[h.Name()]}
+	var err error
+	if s.dir, err = g.folder(h.Name()); err != nil {
+		return nil, err
+	}
+	if s.file, err = g.log("node-" + h.Name()); err != nil {
+		return nil, err
+	}
+	if g.spec.LockStore == client.Etcd && h.Name() != history.ResourceProcess {
+		s.kind = &etcdServer{server: s}
+	} else {
+		s.kind = &redisServer{server: s, follows: h.Follows()}
+	}
+	g.servers = append(g.servers, s)
+	return s, nil
+}
+
+// wipe empties its disk.
+func (s *server) wipe() error {
+	entries, err := os.ReadDir(s.dir)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(s.dir, e.Name())))
+	}
+	return err
+}
+
+// server finds one by the name of its host; nil: there is none.
+func (g *guests) server(name string) *server {
+	i := slices.IndexFunc(g.servers, func(s *server) bool { return s.h.Name() == name })
+	if i < 0 {
+		return nil
+	}
+	return g.servers[i]
+}
+
+// Start implements virtual.Server.
+func (s *server) Start(keep world.Keep, ready func(error)) {
+	if err := s.prepareDisk(keep); err != nil {
+		ready(err)
+		return
+	}
+	s.life++
+	s.ready = ready
+	path, args := s.command()
+	life := s.life
+	var err error
+	s.running, err = s.host.Start(supervisor.Command{Path: path, Args: args, Dir: s.dir,
+		Env:    environ(nil, s.dir, nil),
+		Output: func(line []byte) { _, _ = s.file.Write(append(line, '\n')) },
+		Errors: func(text []byte) { _, _ = s.file.Write(text) },
+		Ended:  func(how string) { s.g.want(func() { s.ended(life, how) }) }})
+	if err != nil {
+		s.begun(fmt.Errorf("failed to start the server of node %s: %w", s.h.Name(), err))
+		return
+	}
+	s.lookForStart()
+}
+
+// ended tells that a process has ended by itself.
+func (s *server) ended(life int, how string) {
+	switch {
+	case life != s.life:
+	case s.ready != nil:
+		s.begun(fmt.Errorf("the server of node %s ended while it started: %s", s.h.Name(), how))
+	default:
+		s.g.Unknown(fmt.Sprintf("the server of node %s %s, and no fault did that", s.h.Name(), how))
+	}
+}
+
+// begun tells that it has started, or why not.
+func (s *server) begun(err error) {
+	if then := s.ready; then != nil {
+		s.ready = nil
+		if err == nil {
+			err = s.started()
+		}
+		if err == nil {
+			s.wasObserved()
+		}
+		then(err)
+	}
+}
+
+// lookForStart looks whether it can be used.
+func (s *server) lookForStart() {
+	if s.ready == nil || s.running == nil || s.running.HasEnded() || !s.host.Listens(s.port()) || !s.usable() {
+		return
+	}
+	life := s.life
+	s.g.want(func() {
+		if life == s.life {
+			s.begun(nil)
+		}
+	})
+}
+
+// Settled implements virtual.Servers.
+func (g *guests) Settled() bool {
+	return !slices.ContainsFunc(g.servers, func(s *server) bool { return !s.inStep() })
+}
+
+// ask sends the server something while time stands still, past the network of the world, and returns what it answers at once.
+func (s *server) ask(b []byte) (answer []byte, err error) {
+	l := &line{g: s.g, end: supervisor.Listener}
+	l.conn = s.g.sup.NewConn("sim", supervisor.Address{IP: [4]byte{127, 0, 0, 2}, Port: s.g.nextPort()},
+		supervisor.Address{IP: s.host.IP, Port: s.port()})
+	if err := l.conn.Connect(); err != nil {
+		return nil, err
+	}
+	l.direct = func(b []byte) { answer = append(answer, b...) }
+	s.g.conns[l.conn] = l
+	l.conn.Deliver(l.end, b)
+	s.g.settle()
+	delete(s.g.conns, l.conn)
+	l.conn.Finish(l.end)
+	l.conn.Reset(l.end)
+	s.g.settle()
+	return answer, nil
+}
+
+// Accept implements virtual.Server.
+func (s *server) Accept(c *virtual.ServerConn) virtual.End {
+	from := supervisor.Address{Port: s.g.nextPort()}
+	if h := s.g.hosts[c.From()]; h != nil {
+		from.IP = h.IP
+	}
+	port := s.port()
+	if c.Port() != 0 {
+		port = c.Port()
+	}
+	l := &line{g: s.g, end: supervisor.Listener, send: c.Send, close: c.Close}
+	l.conn = s.g.sup.NewConn(c.From(), from, supervisor.Address{IP: s.host.IP, Port: port})
+	e := &accepted{line: l, s: s, c: c}
+	if err := l.conn.Connect(); err != nil {
+		s.g.want(c.Close)
+		return e
+	}
+	s.g.conns[l.conn] = l
+	return e
+}
+
+// nextPort is for connections that the world opens.
+func (g *guests) nextPort() int {
+	g.ports++
+	return 10_000 + g.ports%50_000
+}
+
+// accepted is a connection that a server has taken. What comes over it is carried out at once, so that what it does to keys is known
+// to be its own.
+type accepted struct {
+	*line
+	s     *server
+	c     *virtual.ServerConn
+	split splitter
+}
+
+// Arrived implements virtual.End.
+func (e *accepted) Arrived(b []byte) {
+	s := e.s
+	if s.running.HasEnded() {
+		return
+	}
+	s.observe() // what it did by itself before
+	commands, _ := e.split.take(b)
+	e.conn.Deliver(e.end, b)
+	s.g.settle()
+	s.ran = s.host.Ran()
+	s.check(s.step(e.c, e.conn.Number, commands))
+	s.wasObserved()
+}
+
+// Broke implements virtual.End.
+func (e *accepted) Broke(bool) {
+	e.over = true
+	delete(e.g.conns, e.conn)
+	e.s.closed(e.conn.Number)
+	e.conn.Finish(e.end)
+	e.conn.Reset(e.end)
+}
+
+// observe takes in what the server did by itself.
+func (s *server) observe() {
+	if ran := s.host.Ran(); ran != s.ran && s.running != nil && s.ready == nil {
+		s.ran = ran
+		s.check(s.own())
+		s.wasObserved()
+	}
+}
+
+// wasObserved lets a test ask the server.
+func (s *server) wasObserved() {
+	redis, is := s.kind.(*redisServer)
+	if tell := s.g.o.observed; is && tell != nil {
+		tell(s.h.Name(), redis.do)
+		s.ran = s.host.Ran()
+		s.check(s.own()) // to ask for a key that has run out removes it
+	}
+}
+
+func (s *server) check(err error) {
+	if err != nil {
+		s.g.Unknown(fmt.Sprintf("the journal of node %s: %v", s.h.Name(), err))
+	}
+}
+
+// observeOwn takes in what servers did by themselves while time passed.
+func (g *guests) observeOwn() {
+	for _, s := range g.servers {
+		s.lookForStart()
+		if ran := s.host.Ran(); ran != s.ran && s.ready == nil {
+			g.inbox = slices.Insert(g.inbox, 0, s.observe) // before answers go on
+		}
+	}
+}
+
+// dial opens a connection of the server to another host.
+func (s *server) dial(l *line, to string) error {
+	c, err := s.h.Dial(to, l.conn.To.Port, l)
+	if err != nil {
+		return err
+	}
+	l.send, l.close = c.Send, c.Close
+	return nil
+}
+
+// Versions implements virtual.Servers.
+func (g *guests) Versions() map[string]string {
+	all := make(map[string]string)
+	for _, s := range g.servers {
+		if name, version := s.version(); version != "" {
+			all[name] = version
+		}
+	}
+	return all
+}
+
+// Pause implements virtual.Server.
+func (s *server) Pause() { s.host.Pause() }
+
+// Resume implements virtual.Server.
+func (s *server) Resume() { s.host.Resume() }
+
+// Kill implements virtual.Server.
+func (s *server) Kill() {
+	s.observe()
+	s.host.Resume()
+	s.life++
+	if s.running != nil {
+		s.running.Kill()
+	}
+	if s.ready != nil {
+		s.begun(fmt.Errorf("the server of node %s was killed while it started", s.h.Name()))
+	}
+}
+
+// SetClock implements virtual.Server.
+func (s *server) SetClock(c virtual.Clock) {
+	s.host.SetClocks(s.g.clockOf(c), s.host.Monotonic())
+}

@@ -47,6 +47,15 @@ play: ## Build bin/sim with the playground in it, and write the playground to .c
 	$(GO) build -ldflags "-X main.version=$(VERSION) -X github.com/redlock-sim/redlock-sim/internal/app/play.Stamp=$$stamp" -o $(BIN)/sim ./cmd/sim
 	$(BIN)/sim play -o .cache/playground.html
 
+.PHONY: launcher
+launcher: ## Build what starts programs in virtual time, which is embedded (C; with gcc)
+	sh internal/supervisor/launch/launcher/build.sh
+
+.PHONY: clockcode
+clockcode: ## Assemble what programs in virtual time read clocks by, which is embedded (with binutils)
+	as -o .cache/clock.o internal/supervisor/clock.asm
+	objcopy -O binary -j .text .cache/clock.o internal/supervisor/clock.bin
+
 .PHONY: adapters
 adapters: ## Build the lock programs of adapters/ into bin/adapters/
 	cd adapters && $(GO) build -o ../$(BIN)/adapters/ $(ADAPTERS)
@@ -108,6 +117,10 @@ reproduce: setup build ## Measure how much of what a search finds shows again on
 .PHONY: detection
 detection: setup build ## Measure how soon a search among real servers finds each mistake of the built-in locks (an hour)
 	@sh scripts/detection.sh $(BIN)/sim 5 .cache/detection
+
+.PHONY: virtual-programs
+virtual-programs: setup adapters ## Measure how the libraries of adapters/ run in virtual time: 100 seeds twice (an hour)
+	@sh scripts/virtual-programs.sh 100 .cache/virtual-programs
 
 .PHONY: sound-live
 sound-live: setup build ## Run a correct lock 20,000 times among real servers under random faults: no alarm may come (40 minutes)

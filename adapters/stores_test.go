@@ -16,6 +16,9 @@ var stores = []string{"etcd", "advisory"}
 // servers are what sim starts for them.
 var servers = map[string]string{"etcd": "etcd", "advisory": "postgres"}
 
+// virtualTime is what sim doctor says where programs run in virtual time.
+const virtualTime = "ok        virtual time with real programs"
+
 // Locks that are not kept in Redis conform, and run in a scenario with faults on their links.
 // sim starts their servers.
 func TestStores(t *testing.T) {
@@ -47,6 +50,13 @@ func TestStores(t *testing.T) {
 			}
 			out := run("run", "dead-holder", "lost-release", "watchdog", "--lock", program, "--out", t.TempDir())
 			if !strings.Contains(out, "0 unexpected, 0 undecided") {
+				t.Errorf("run says\n%s", out)
+			}
+			if doctor, _ := exec.Command(sim, "doctor").CombinedOutput(); name != "etcd" || !strings.Contains(string(doctor), virtualTime) {
+				return
+			}
+			out = run("run", "one-node-restart", "one-node-clock-jump", "--world", "virtual", "--lock", program, "--seed", "1", "--out", t.TempDir())
+			if !strings.Contains(out, "0 unexpected, 0 undecided") || strings.Contains(out, "not applicable") {
 				t.Errorf("run says\n%s", out)
 			}
 		})

@@ -77,16 +77,18 @@ something or a lock program does not work, 5 internal error, 130 interrupted.`,
 	c.Flags().StringArrayVar(&r.Locks, "lock", nil,
 		"the lock to audit: a command with its arguments, quoted as for a shell, or a lock of sim; NAME=LOCK names its column (repeatable)")
 	c.Flags().BoolVar(&allowPrograms, "allow-programs", false, "allow the lock program that sim.yaml names; read it first")
-	c.Flags().StringVar(&r.World, "world", r.World, "where to run: live, or virtual (locks of sim only)")
+	c.Flags().StringVar(&r.World, "world", r.World, "where to run: live (in real time) or virtual (in simulated time)")
 	registerWords(c, "world", []string{request.Live, request.Virtual})
 	c.Flags().StringVar(&r.Nodes, "nodes", r.Nodes,
-		"where the nodes of the live world come from: process, docker or auto")
-	registerWords(c, "nodes", []string{string(server.Process), string(server.Docker), string(server.Auto)})
+		"what the nodes are: process, docker or auto in the live world; model, process or auto in the virtual world (see sim run --help)")
+	registerWords(c, "nodes", slices.DeleteFunc(nodesWords(), func(w string) bool { return w == string(server.External) }))
+	redisFlag(c, &r.Redis)
 	caseFlags(c, &r)
 	c.Flags().Uint64Var(&r.Seed, "seed", 0, "the seed for everything random (default: a random one, which is printed)")
 	c.Flags().StringVar(&r.Out, "out", r.Out, "folder in which audits are stored, below audit/")
 	c.Flags().IntVarP(&r.Jobs, "jobs", "j", 0,
-		"how many cases to run at once (default: two for each processor; with --nodes docker or --lock image:NAME one for each two processors)")
+		"how many cases to run at once (default: two for each processor; with real servers in virtual time one; "+
+			"with --nodes docker or --lock image:NAME one for each two processors)")
 	durationFlag(c, &r.Timeout, "timeout", "how long one run may take in real time")
 	c.Flags().StringVar(&files.expect, "expect", "", "the card that is expected: the card.json of an earlier audit")
 	c.Flags().StringVar(&files.card, "card", "", "write card.json also to this file")
@@ -117,6 +119,9 @@ func (a *cli) audit(
 	if r.Part != nil && files.expect != "" {
 		return app.Usagef("--shard does not go with --expect: a shard has a part of the card").
 			Hint("sim merge --expect %s", files.expect)
+	}
+	if !changed("nodes") && r.World == request.Virtual {
+		r.Nodes = string(server.Auto) // sim.yaml says it of the live world
 	}
 	if !changed("seed") {
 		r.Seed = uint64(rand.Uint32())

@@ -61,6 +61,8 @@ func TestScriptsInDocker(t *testing.T) {
 					"nothing-left": nothingLeft,
 					"same":         same,
 					"image":        imageOfSim,
+					"doctor-in":    doctorIn,
+					"run-in-node":  runInNode,
 				},
 			})
 		})
@@ -68,7 +70,7 @@ func TestScriptsInDocker(t *testing.T) {
 }
 
 var engineReady = sync.OnceValue(func() error {
-	_, err := server.Settle(context.Background(), server.Docker)
+	_, err := server.Settle(context.Background(), server.Docker, "")
 	if err == nil {
 		_, err = exec.LookPath("docker") // which builds the image
 	}
@@ -103,6 +105,40 @@ func imageOfSim(ts *testscript.TestScript, _ bool, args []string) {
 	_, err = io.Copy(io.Discard, made)
 	ts.Check(errors.Join(err, made.Close()))
 }
+
+// doctorIn IMAGE OPTIONS... runs sim doctor in a container of an image of sim, and keeps what it prints in stdout.txt.
+func doctorIn(ts *testscript.TestScript, _ bool, args []string) {
+	options := append([]string{"run", "--rm", "--network", "none", "--tmpfs", "/tmp", "--entrypoint", "/sim"}, args[1:]...)
+	options = append(options, args[0], "doctor")
+	cmd := exec.Command("docker", options...)
+	cmd.Dir = ts.Getenv("WORK")
+	out, err := suite.Output(ts, cmd)
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) { // it lacks servers
+		ts.Fatalf("docker %q: %v", options, err)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("stdout.txt"), out, 0o644))
+}
+
+// runInNode [OPTION...] -- ARGUMENT...: sim run in a container of the nodes' image, which has a redis-server, under Docker's default
+// profile.
+func runInNode(ts *testscript.TestScript, _ bool, args []string) {
+	static, err := staticSim()
+	ts.Check(err)
+	sim := ts.MkAbs("static-sim")
+	ts.Check(os.WriteFile(sim, static, 0o755))
+	at := slices.Index(args, "--")
+	options := slices.Concat([]string{"run", "--rm", "--network", "none", "--tmpfs", "/tmp:mode=1777", "--workdir", "/tmp",
+		"--volume", sim + ":/sim:ro", "--entrypoint", "/sim"}, args[:at], []string{nodeImage, "run"}, args[at+1:])
+	out, err := suite.Output(ts, exec.Command("docker", options...))
+	if err != nil {
+		ts.Fatalf("docker %q: %v\n%s", options, err, out)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("stdout.txt"), out, 0o644))
+}
+
+// nodeImage is what scripts/docker-image.sh builds.
+const nodeImage = "redlock-sim-node:1"
 
 // staticSim is sim without libraries.
 var staticSim = sync.OnceValues(func() ([]byte, error) {

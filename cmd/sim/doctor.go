@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/supervisor/launch"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -39,10 +41,13 @@ and the rest if sim cleaner was killed, too: the next live run removes it, or --
 }
 
 // elsewhere is what sim doctor says where there is no live world.
-const elsewhere = `ok       virtual world  sim run --world virtual, sim search, sim exhaust, sim sweep, sim replay
-ok       stored runs    sim check, sim report, sim compare, sim export, sim serve
-MISSING  live world     sim run with real servers (--nodes) and lock programs (--lock), sim conform, sim lock
+const elsewhere = `ok       virtual world                    sim run --world virtual, sim search, sim exhaust, sim sweep, sim replay
+ok       stored runs                      sim check, sim report, sim compare, sim export, sim serve
+MISSING  live world                       sim run with real servers (--nodes) and lock programs (--lock), sim conform, sim lock
+MISSING  ` + inVirtualTime + `  on Linux on amd64 alone; a built-in lock runs with --world virtual
 `
+
+const inVirtualTime = "virtual time with real programs"
 
 func (a *cli) doctor(ctx context.Context) error {
 	if err := a.env().Live(); err != nil {
@@ -55,7 +60,7 @@ func (a *cli) doctor(ctx context.Context) error {
 	defer machine.KillOrphans()
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	missing := false
-	for _, c := range server.Examine(ctx) {
+	for _, c := range append(server.Examine(ctx), examineVirtualTime(launch.Available())) {
 		mark := "ok"
 		if c.Err != nil {
 			mark = "optional"
@@ -80,6 +85,25 @@ func (a *cli) doctor(ctx context.Context) error {
 			Err: errors.New("something that every live run needs is missing; --world virtual runs without it")}
 	}
 	return nil
+}
+
+// examineVirtualTime puts into one what programs in virtual time use of the machine: what is missing, or what is otherwise.
+func examineVirtualTime(checks []launch.Check) server.Check {
+	one := server.Check{Name: inVirtualTime, For: "lock programs and real servers with --world virtual"}
+	var found []string
+	for _, c := range checks {
+		switch {
+		case c.Err != nil:
+			one.Err, one.Hint = c.Err, c.Hint
+			return one
+		case len(found) == 0:
+			found = append(found, c.Found)
+		case c.Replaced:
+			found = append(found, c.Name+": "+c.Found)
+		}
+	}
+	one.Found = strings.Join(found, "; ")
+	return one
 }
 
 func (a *cli) clean(ctx context.Context) error {

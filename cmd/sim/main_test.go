@@ -24,6 +24,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
+	"github.com/redlock-sim/redlock-sim/internal/world/virtual/guests"
 )
 
 func TestMain(m *testing.M) {
@@ -83,6 +84,12 @@ func TestScripts(t *testing.T) {
 			e.Setenv("REPOSITORY", filepath.Dir(scenarios))
 			e.Values[scriptTest] = e.T()
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "virtual-time" {
+				return false, fmt.Errorf("no condition %q", name)
+			}
+			return guests.Available() == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"all":         all,

@@ -73,7 +73,8 @@ func (f *playFlags) fragment(args []string) (string, error) {
 		return "", err
 	}
 	if v.Setup.Lock.Program != nil {
-		return "", app.Usagef("%s: %w", s.File, trial.ErrNotVirtual).Hint("sim run %s --allow-programs", s.File)
+		return "", app.Usagef("%s names a lock program, and the page knows locks of sim alone", s.File).
+			Hint("sim run %s --allow-programs", s.File)
 	}
 	text, err := play.Fragment(s.Text, f.seed, v.Name)
 	return "#" + text, err

@@ -30,11 +30,11 @@ func (a *cli) checkProjectFirst(commands []*cobra.Command) {
 	}
 }
 
-// takeProjectLock puts the project's lock in the place of --lock. A program has no place in
-// the virtual world.
+// takeProjectLock puts the project's lock in the place of --lock. Where there are no lock programs at all, the virtual world has the
+// locks of the scenarios.
 func (a *cli) takeProjectLock(f *runFlags) (err error) {
-	if a.project.Lock != "" && f.World == request.Virtual {
-		fmt.Fprintf(a.stderr, "note: the lock of %s is a program: in the virtual world the locks of the scenarios run\n", scenario.ProjectFile)
+	if a.project.Lock != "" && f.World == request.Virtual && a.env().Live() != nil {
+		fmt.Fprintf(a.stderr, "note: the lock of %s is a program, which needs Linux: the locks of the scenarios run\n", scenario.ProjectFile)
 		return nil
 	}
 	f.Lock, err = a.projectLock(f.permit.Programs)

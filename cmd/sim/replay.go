@@ -6,8 +6,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
-	"github.com/redlock-sim/redlock-sim/internal/words"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 func newReplayCommand(a *cli) *cobra.Command {
@@ -33,14 +31,15 @@ a narrow violation disappear.`,
 					return app.Usagef("%s: %w", args[0], err).Hint("give one with --seed")
 				}
 			}
-			f.Scenarios, f.permit.Images = args, c.Flags().Changed("nodes") && server.Provider(f.Nodes) == server.Docker
+			f.Scenarios = args
+			f.settleNodes(c.Flags().Changed("nodes"))
 			return a.runScenarios(c.Context(), f)
 		},
 	}
 	c.Flags().StringVar(&f.World, "world", f.World, "where to run it: virtual or live")
-	c.Flags().StringVar(&f.Nodes, "nodes", a.project.Nodes, "where the nodes of the live world come from (see sim run --help)")
+	f.nodesFlags(a, c)
+	f.programsFlag(c)
 	registerWords(c, "world", []string{request.Live, request.Virtual})
-	registerWords(c, "nodes", words.Texts(server.Providers()))
 	c.Flags().Uint64Var(&f.Seed, "seed", 0, "use this seed instead of the one in the file")
 	c.Flags().BoolVar(&f.json, "json", false, "print the result as JSON on stdout")
 	c.Flags().StringVar(&f.Out, "out", a.project.Out, "folder in which runs are stored")

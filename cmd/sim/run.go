@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/words"
@@ -55,7 +57,9 @@ Unless the scenario says otherwise, exclusive-lease, backed-grant, no-late-effec
 and linearizable-resource are expected to hold. On real servers an expected violation may
 not show because the machine was slow: see --tries. If it was too slow for a run, the
 last line says so, and what is not as expected is undecided. The virtual world is
-deterministic: no machine can disturb the schedule there, so one try is enough.
+deterministic: no machine can disturb the schedule there, so one try is enough. Lock
+programs and real servers run there, too, as they are, in virtual time (on Linux; see sim
+doctor). Such a run is made twice, and is undecided if the two differ.
 
 Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided, or the machine
 was too slow, 3 bad scenario or flags, 4 the machine lacks something or a lock program
@@ -68,6 +72,8 @@ does not work, 5 internal error, 130 interrupted.`,
   sim run --failed
   sim run gc-pause --nodes docker
   sim run all --lock 'python3 my_lock.py'
+  sim run all --world virtual --lock 'python3 my_lock.py'
+  sim run gc-pause --world virtual --nodes process --redis valkey-server
   sim run all --seed 42 --shard 2/4`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if f.failed && len(args) > 0 {
@@ -108,10 +114,10 @@ func (a *cli) run(ctx context.Context, f runFlags, shard string, args []string, 
 	if f.Part != nil && f.failed {
 		return app.Usagef("--shard does not go with --fail-fast and --failed: a shard does not know what others do")
 	}
-	f.permit.Images = changed("nodes") && server.Provider(f.Nodes) == server.Docker
 	if f.Scenarios, err = a.whatToRun(&f, args, changed); err != nil || len(f.Scenarios) == 0 {
 		return err
 	}
+	f.settleNodes(changed("nodes"))
 	if changed("lock") && f.Lock == "" && a.project.Lock == "" && !f.AsPrograms {
 		return app.Usagef("--lock: name a program")
 	}
@@ -122,6 +128,14 @@ func (a *cli) run(ctx context.Context, f runFlags, shard string, args []string, 
 	}
 	f.permit.Lock = f.Lock != ""
 	return a.runScenarios(ctx, f)
+}
+
+// settleNodes takes what sim.yaml says of nodes for the live world alone. An image is run if the flag says so: named.
+func (f *runFlags) settleNodes(named bool) {
+	f.permit.Images = named && server.Provider(f.Nodes) == server.Docker
+	if !named && f.World == request.Virtual {
+		f.Nodes = string(server.Auto)
+	}
 }
 
 // whatToRun names the scenarios: those of the command line, else those of sim.yaml; with --failed those
@@ -153,18 +167,44 @@ func (a *cli) whatToRun(f *runFlags, args []string, changed func(flag string) bo
 	return args, nil
 }
 
+// nodesFlags say what the nodes are.
+func (f *runFlags) nodesFlags(a *cli, c *cobra.Command) {
+	c.Flags().StringVar(&f.Nodes, "nodes", a.project.Nodes, "what the nodes are. In the live world: process, docker, "+
+		"external (nodes.addresses of the scenario), or auto (process where redis-server is installed, otherwise docker). "+
+		"In the virtual world: model, process (real servers in virtual time), "+
+		"or auto (process where a lock program meets them, otherwise model)")
+	registerWords(c, "nodes", nodesWords())
+	redisFlag(c, &f.Redis)
+}
+
+func (f *runFlags) programsFlag(c *cobra.Command) {
+	c.Flags().BoolVar(&f.permit.Programs, "allow-programs", false,
+		"allow the lock programs that a scenario names under lock.program, and the one of sim.yaml; read them first")
+}
+
+// nodesWords are what nodes can be, in any world.
+func nodesWords() []string {
+	list := words.Texts(append(server.Providers(), trial.Providers(request.Virtual)...))
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// redisFlag names the program of servers.
+func redisFlag(c *cobra.Command, to *string) {
+	c.Flags().StringVar(to, "redis", "", "the program of nodes that are processes: a redis-server or a valkey-server, "+
+		"by its path or as it is found on PATH (default: $REDLOCK_SIM_REDIS_SERVER, or redis-server)")
+}
+
 // ownFlags are the flags that sim run alone has.
 func (f *runFlags) ownFlags(a *cli, c *cobra.Command) {
 	c.Flags().BoolVar(&f.failed, "failed", false, "run again what did not end as expected in the last run below --out, or was not run: "+
 		"in the same world and with the same seed and --repeat, where flags do not say otherwise")
 	c.Flags().StringVar(&f.World, "world", f.World,
-		"where to run: live (real servers and processes, in real time) or virtual (a deterministic model, in simulated time)")
+		"where to run: live (real servers and processes, in real time) or virtual (in simulated time, where the same seed makes the same run)")
 	registerWords(c, "world", []string{request.Live, request.Virtual})
-	c.Flags().StringVar(&f.Nodes, "nodes", a.project.Nodes, "where the nodes of the live world come from: "+
-		"process, docker, external (nodes.addresses of the scenario), or auto (process where redis-server is installed, otherwise docker)")
+	f.nodesFlags(a, c)
 	c.Flags().BoolVar(&f.permit.Hooks, "allow-hooks", false,
 		"with --nodes external: allow the commands that the scenario names under nodes.hooks; read them first")
-	registerWords(c, "nodes", words.Texts(server.Providers()))
 	c.Flags().StringVar(&f.permit.PasswordEnv, "password-env", "",
 		"with --nodes external: the environment variable with the password for scenarios that need one (nodes.password)")
 	c.Flags().BoolVar(&f.permit.PlainPassword, "allow-plain-password", false,
@@ -175,13 +215,13 @@ func (f *runFlags) ownFlags(a *cli, c *cobra.Command) {
 			"empty: none, where sim.yaml names one")
 	c.Flags().BoolVar(&f.AsPrograms, "as-programs", false, "put each built-in lock behind the lock protocol; its expectations stay")
 	_ = c.Flags().MarkHidden("as-programs") // it tests sim itself
-	c.Flags().BoolVar(&f.permit.Programs, "allow-programs", false,
-		"allow the lock programs that a scenario names under lock.program, and the one of sim.yaml; read them first")
+	f.programsFlag(c)
 	c.Flags().Uint64Var(&f.Seed, "seed", 0, "the seed for everything random (default: a random one, which is printed)")
 	c.Flags().BoolVar(&f.json, "json", false, "print each scenario's result as JSON on stdout, as in result.json")
 	c.Flags().StringVar(&f.Out, "out", a.project.Out, "folder in which runs are stored")
 	c.Flags().IntVarP(&f.Jobs, "jobs", "j", 0, "how many scenarios to run at once (default: two for each processor, and up to twelve "+
-		"while the machine is idle; with --nodes docker or --lock image:NAME one for each two processors; with --nodes external one)")
+		"while the machine is idle; with real servers in virtual time one for each processor; "+
+		"with --nodes docker or --lock image:NAME one for each two processors; with --nodes external one)")
 	c.Flags().IntVar(&f.Repeat, "repeat", 1, "run every scenario this many times, each time with another seed, "+
 		"and say how often each verdict came; of the single runs only those with a new surprise are shown")
 	c.Flags().IntVar(&f.Tries, "tries", a.project.Tries, "run a variant up to this many times, each time with another seed, "+

@@ -32,9 +32,14 @@ the newest run is <out>/watch/latest/report.html: reload it in the browser.`,
 		Example: `  sim new my-pause --from gc-pause
   sim watch my-pause.yaml`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return a.watch(c.Context(), args[0], f) },
+		RunE: func(c *cobra.Command, args []string) error {
+			f.settleNodes(c.Flags().Changed("nodes"))
+			return a.watch(c.Context(), args[0], f)
+		},
 	}
 	c.Flags().Uint64Var(&f.Seed, "seed", 1, "the seed for everything random")
+	f.nodesFlags(a, c)
+	f.programsFlag(c)
 	c.Flags().StringVar(&f.Out, "out", a.project.Out, "folder in which runs are stored")
 	return c
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -70,7 +71,8 @@ func (e *Expectation) covers(labels []string) error {
 
 // Audit makes the report card of locks. expected says which card is expected; nil: none.
 func Audit(ctx context.Context, env *Env, r request.Audit, expected *Expectation, l Listener) (*AuditResult, error) {
-	if r.Jobs == 0 {
+	usualJobs := r.Jobs == 0
+	if usualJobs {
 		r.Jobs, _ = jobsFor(request.Live, server.Provider(r.Nodes), r.Locks...)
 	}
 	if err := checkAudit(&r); err != nil {
@@ -87,7 +89,14 @@ func Audit(ctx context.Context, env *Env, r request.Audit, expected *Expectation
 	if err := expected.covers(labelsOf(locks)); err != nil {
 		return nil, err
 	}
-	if r.World == request.Live {
+	real, err := realInAudit(ctx, &r, locks)
+	if err != nil {
+		return nil, err
+	}
+	if real && usualJobs { // each run keeps a processor busy
+		r.Jobs = runtime.NumCPU()
+	}
+	if r.World == request.Live || real {
 		leave, err := env.enterLive(false, l)
 		if err != nil {
 			return nil, err
@@ -95,7 +104,7 @@ func Audit(ctx context.Context, env *Env, r request.Audit, expected *Expectation
 		defer leave()
 	}
 	for i := range locks {
-		if locks[i].Programs, err = trial.Greet(ctx, nil, locks[i].StandIn); err != nil {
+		if locks[i].Programs, err = trial.Greet(ctx, nil, locks[i].StandIn, r.World); err != nil {
 			return nil, interruptedOr(ctx, err)
 		}
 	}
@@ -104,7 +113,8 @@ func Audit(ctx context.Context, env *Env, r request.Audit, expected *Expectation
 		return nil, err
 	}
 	o := audit.Options{Locks: locks, Scenarios: battery, Costs: costs, Jobs: r.Jobs, Shorten: !r.NoShorten, Trial: env.trialOptions(self)}
-	o.Trial.Seed, o.Trial.Timeout, o.Trial.World, o.Trial.Nodes = r.Seed, time.Duration(r.Timeout), r.World, server.Provider(r.Nodes)
+	o.Trial.Seed, o.Trial.Timeout = r.Seed, time.Duration(r.Timeout)
+	o.Trial.World, o.Trial.Nodes, o.Trial.Redis = r.World, server.Provider(r.Nodes), r.Redis
 	return env.auditIn(ctx, r, o, l)
 }
 
@@ -121,7 +131,7 @@ func (e *Env) auditIn(ctx context.Context, r request.Audit, o audit.Options, l L
 	o.Trial.Out = out.Dir
 	l.tell(Started{})
 	for i := range o.Locks {
-		if err = conformance(ctx, l, &o.Locks[i], filepath.Join(out.Dir, o.Locks[i].Label)); err != nil {
+		if err = conformance(ctx, l, &o.Locks[i], filepath.Join(out.Dir, o.Locks[i].Label), r); err != nil {
 			_ = os.RemoveAll(out.Dir) // there is no card, and nothing was run
 			return nil, interruptedOr(ctx, err)
 		}
@@ -164,13 +174,38 @@ func checkAudit(r *request.Audit) error {
 	if len(r.Locks) == 0 {
 		return Usagef("name a lock").Hint("sim audit --lock redlock, or --lock 'python3 my_lock.py'")
 	}
-	if !slices.Contains(words.Texts(server.Providers()), r.Nodes) || r.Nodes == string(server.External) {
-		return Usagef("--nodes %q: want process, docker or auto", r.Nodes)
+	providers := slices.DeleteFunc(trial.Providers(r.World), func(p server.Provider) bool { return p == server.External })
+	if err := checkNodes(r.World, r.Nodes, r.Redis, providers); err != nil {
+		return err
 	}
 	if r.Jobs < 1 {
 		return Usagef("--jobs %d: want at least 1", r.Jobs)
 	}
 	return nil
+}
+
+// realInAudit reports that lock programs or real servers take part in virtual time, and makes sure that they can. All locks of a card then
+// meet real servers, so that they can be compared.
+func realInAudit(ctx context.Context, r *request.Audit, locks []audit.Lock) (bool, error) {
+	if r.World != request.Virtual {
+		return false, nil
+	}
+	real := server.Provider(r.Nodes) == server.Process
+	for i := range locks {
+		if err := checkVirtualLock("--lock "+locks[i].Label, locks[i].Program, r.Nodes); err != nil {
+			return false, err
+		}
+		real = real || locks[i].Program != nil
+	}
+	if !real {
+		if r.Redis != "" {
+			return false, errNoServers
+		}
+		return false, nil
+	}
+	r.Nodes = string(server.Process)
+	_, _, err := trial.VirtualServer(ctx, r.Redis)
+	return true, err
 }
 
 // auditDir is the folder of an audit, or of its share.
@@ -253,9 +288,6 @@ func (e *Env) auditLocks(r request.Audit) ([]audit.Lock, error) {
 		label, own, err := e.labelled(text)
 		if err != nil {
 			return nil, err
-		}
-		if own.Program != nil && r.World == request.Virtual {
-			return nil, Usagef("--lock %s: %w", text, trial.ErrNotVirtual).Hint("--world live")
 		}
 		if label = cmp.Or(label, labelOf(own)); strings.HasPrefix(label, "card.") {
 			return nil, Usagef("--lock %s: a lock cannot be called %s: files of the card are", text, label)

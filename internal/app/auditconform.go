@@ -13,12 +13,13 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app/audit"
 	"github.com/redlock-sim/redlock-sim/internal/app/conform"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 )
 
 // conformance looks whether a program conforms. A check that fails costs what depends on it, and no more.
-func conformance(ctx context.Context, listener Listener, l *audit.Lock, dir string) error {
+func conformance(ctx context.Context, listener Listener, l *audit.Lock, dir string, asked request.Audit) error {
 	if l.Program == nil {
 		return nil
 	}
@@ -28,7 +29,7 @@ func conformance(ctx context.Context, listener Listener, l *audit.Lock, dir stri
 		return fmt.Errorf("failed to make a folder for logs: %w", err)
 	}
 	r, err := conform.Run(ctx, conform.Options{
-		Command: l.Program.Command, Key: "lock", TTL: 2 * time.Second, Patience: program.ReadyWithin, Dir: logs,
+		Command: l.Program.Command, Redis: asked.Redis, Key: "lock", TTL: 2 * time.Second, Patience: program.ReadyWithin, Dir: logs,
 		Line: func(conform.Line) {}, Begin: func(string) {}, End: func(conform.Check) {},
 	})
 	if err != nil {
@@ -36,6 +37,9 @@ func conformance(ctx context.Context, listener Listener, l *audit.Lock, dir stri
 	}
 	for i := range r.Checks {
 		takeCheck(l, &r.Checks[i])
+	}
+	if asked.World == request.Virtual { // which has all clocks in its hand
+		l.Ready.ClockStays = ""
 	}
 	for i := range l.Conform {
 		if l.NotConforming != "" {

@@ -75,7 +75,7 @@ func (e *Env) checkImages(ctx context.Context, list []*scenario.Scenario, r requ
 	if nodes == server.External { // the resource still needs a place
 		nodes = server.Auto
 	}
-	if p, err := server.Settle(ctx, nodes); err != nil || p != server.Docker {
+	if p, err := server.Settle(ctx, nodes, r.Redis); err != nil || p != server.Docker {
 		return nil // what is missing is told when the first run is prepared
 	}
 	for _, s := range list {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -15,7 +16,9 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // BuiltIn is the lock of sim with a name, with some rules switched off.
@@ -82,27 +85,83 @@ func splitCommand(where, command string) ([]string, error) {
 // greetPrograms starts the lock programs of the scenarios, or the one that --lock puts in
 // the place of all their locks, so that what applies is known before anything is run. No
 // program of a scenario is started without a word from the user.
-func (e *Env) greetPrograms(ctx context.Context, list []*scenario.Scenario, r request.Run) (*trial.Programs, error) {
-	own, err := e.standIn(r.Lock)
+func (s *running) greetPrograms(ctx context.Context, list []*scenario.Scenario) error {
+	r := s.out.Request
+	own, err := s.standIn(r.Lock)
 	if err != nil {
-		return nil, err
-	}
-	if own != nil && own.Program != nil && r.World == request.Virtual {
-		return nil, Usagef("--lock: %w", trial.ErrNotVirtual).Hint("--world live")
+		return err
 	}
 	if own == nil {
-		if err := e.checkPrograms(list, r.World); err != nil {
-			return nil, err
+		if err := s.checkPrograms(list); err != nil {
+			return err
 		}
 	}
 	if r.AsPrograms {
 		self, err := Self()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		asPrograms(list, self)
 	}
-	return trial.Greet(ctx, list, own)
+	if r.World == request.Virtual {
+		if err := s.enterVirtual(ctx, list, own); err != nil {
+			return err
+		}
+	}
+	s.programs, err = trial.Greet(ctx, list, own, r.World)
+	return err
+}
+
+// enterVirtual makes sure that what is real in virtual time can be had: lock programs, and the servers that they meet.
+func (s *running) enterVirtual(ctx context.Context, list []*scenario.Scenario, own *scenario.StandIn) error {
+	r := &s.out.Request
+	real := server.Provider(r.Nodes) == server.Process
+	if own != nil {
+		if err := checkVirtualLock("--lock", own.Program, r.Nodes); err != nil {
+			return err
+		}
+		real = real || own.Program != nil
+	} else {
+		for _, sc := range list {
+			for i := range sc.Variants {
+				p := sc.Variants[i].Setup.Lock.Program
+				if err := checkVirtualLock(sc.File, p, r.Nodes); err != nil {
+					return err
+				}
+				real = real || p != nil
+			}
+		}
+	}
+	if !real {
+		if r.Redis != "" {
+			return errNoServers
+		}
+		return nil
+	}
+	if _, _, err := trial.VirtualServer(ctx, r.Redis); err != nil {
+		return err
+	}
+	if s.usualJobs { // each run keeps a processor busy
+		r.Jobs = runtime.NumCPU()
+	}
+	return s.enterLive()
+}
+
+// errNoServers refuses a program of servers where there are none.
+var errNoServers = Usagef("--redis names the program of real servers, and the nodes are models").Hint("--nodes process")
+
+// checkVirtualLock refuses a lock program that cannot run in virtual time; nil is a lock of sim.
+func checkVirtualLock(where string, p *lock.Program, nodes string) error {
+	if p == nil {
+		return nil
+	}
+	if server.Provider(nodes) == trial.Model {
+		return Usagef("%s: %w (--nodes model)", where, trial.ErrOnModel).Hint("--nodes process")
+	}
+	if _, contained := program.Image(p.Command); contained {
+		return Usagef("%s: a lock program in a Docker image runs in real time", where).Hint("--world live")
+	}
+	return nil
 }
 
 // asPrograms puts each lock of ours behind the lock protocol: everything else stays, what is expected of it, too. What is asked of lock
@@ -129,13 +188,11 @@ func asPrograms(list []*scenario.Scenario, self string) {
 }
 
 // checkPrograms makes sure that the programs which scenarios name may be started.
-func (e *Env) checkPrograms(list []*scenario.Scenario, world string) error {
+func (e *Env) checkPrograms(list []*scenario.Scenario) error {
 	for _, s := range list {
 		programs := programsOf(s)
 		switch {
 		case len(programs) == 0:
-		case world == request.Virtual:
-			return Usagef("%s: %w", s.File, trial.ErrNotVirtual).Hint("--world live")
 		case !e.Permit.Programs:
 			return Usagef("%s names programs to run on this machine:\n  %s", s.File, strings.Join(programs, "\n  ")).
 				Hint("read them; if they are safe, run with --allow-programs")

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -56,17 +55,17 @@ func Run(ctx context.Context, env *Env, r request.Run, l Listener) (*Suite, erro
 	s := &running{Env: env, listener: l}
 	if r.Jobs == 0 {
 		r.Jobs, s.idleJobs = jobsFor(r.World, server.Provider(r.Nodes), r.Lock)
+		s.usualJobs = true
 	}
 	if err := checkRun(&r); err != nil {
 		return nil, err
 	}
-	s.out = &Suite{Request: r}
+	s.out, s.leave = &Suite{Request: r}, func() {}
+	defer func() { s.leave() }()
 	if r.World == request.Live {
-		leave, err := env.enterLive(env.Permit.Hooks, l)
-		if err != nil {
+		if err := s.enterLive(); err != nil {
 			return nil, err
 		}
-		defer leave()
 	}
 	if err := s.load(ctx); err != nil {
 		return nil, err
@@ -96,6 +95,10 @@ type running struct {
 	share    *share
 	// idleJobs are how many scenarios run at once while the machine is idle.
 	idleJobs int
+	// usualJobs: nobody said how many scenarios run at once.
+	usualJobs bool
+	// leave ends what was started.
+	leave func()
 	// starts are the units in the order in which they begin.
 	starts []int
 	// resting are servers and clients that go from run to run.
@@ -106,13 +109,22 @@ type running struct {
 	told int
 }
 
+// enterLive makes sure that processes can be started, see Env.enterLive.
+func (s *running) enterLive() error {
+	leave, err := s.Env.enterLive(s.Permit.Hooks, s.listener)
+	if err == nil {
+		s.leave = leave
+	}
+	return err
+}
+
 // checkRun refuses what makes no sense.
 func checkRun(r *request.Run) error {
 	if err := checkWorld(r.World); err != nil {
 		return err
 	}
-	if providers := words.Texts(server.Providers()); !slices.Contains(providers, r.Nodes) {
-		return Usagef("--nodes %q: want one of %s", r.Nodes, strings.Join(providers, ", "))
+	if err := checkNodes(r.World, r.Nodes, r.Redis, trial.Providers(r.World)); err != nil {
+		return err
 	}
 	switch {
 	case r.Timeout < 0:
@@ -149,7 +161,7 @@ func (s *running) load(ctx context.Context) error {
 		return err
 	}
 	s.out.Scenarios = list
-	if s.programs, err = s.greetPrograms(ctx, list, r); err != nil {
+	if err := s.greetPrograms(ctx, list); err != nil {
 		return err
 	}
 	s.self, err = Self()
@@ -238,7 +250,8 @@ func (s *running) one(ctx context.Context, i int, sc *scenario.Scenario, seed ui
 	r := s.out.Request
 	s.tell(PieceBegun{sc.Name})
 	o := s.trialOptions(s.self)
-	o.Seed, o.Tries, o.Timeout, o.World, o.Nodes = seed, r.Tries, time.Duration(r.Timeout), r.World, server.Provider(r.Nodes)
+	o.Seed, o.Tries, o.Timeout = seed, r.Tries, time.Duration(r.Timeout)
+	o.World, o.Nodes, o.Redis = r.World, server.Provider(r.Nodes), r.Redis
 	o.AllowHooks, o.PasswordEnv, o.Programs, o.Out, o.Resting = s.Permit.Hooks, s.Permit.PasswordEnv, s.programs, r.Out, &s.resting
 	o.Progress = func(variant, phase string) { s.tell(PiecePhase{sc.Name, variant, phase}) }
 	t, err := trial.Run(ctx, sc, o)

@@ -70,7 +70,7 @@ func (e *Env) liveTarget(
 	case s == nil && r.Variant != "":
 		return nil, nil, nil, Usagef("--variant is one of a scenario: name that, too")
 	case own == nil:
-		if err := e.checkPrograms(list, r.World); err != nil {
+		if err := e.checkPrograms(list); err != nil {
 			return nil, nil, nil, err
 		}
 	}
@@ -78,7 +78,7 @@ func (e *Env) liveTarget(
 	if l.self, err = Self(); err != nil {
 		return nil, nil, nil, err
 	}
-	if _, err := server.FindRedis(); err != nil {
+	if _, err := server.FindRedis(""); err != nil {
 		return nil, nil, nil, &trial.EnvironmentError{Err: err, Hint: "sim doctor says what is missing"}
 	}
 	if l.leave, err = e.enterLive(false, listener); err != nil {
@@ -92,7 +92,7 @@ func (e *Env) liveTarget(
 	} else {
 		l.program = v.Setup.Lock.Program
 	}
-	if l.programs, err = trial.Greet(ctx, list, own); err != nil {
+	if l.programs, err = trial.Greet(ctx, list, own, request.Live); err != nil {
 		err = interruptedOr(ctx, err)
 	} else {
 		s, v, err = e.place(l, own, s, v)

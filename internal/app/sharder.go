@@ -86,7 +86,7 @@ func (e *Env) Doer(ctx context.Context, store *Campaigns, inDocker bool, jobs in
 		return nil, err
 	}
 	able := campaign.Abilities{Docker: inDocker, Programs: make(map[string]string)}
-	if _, err := server.FindRedis(); err == nil {
+	if _, err := server.FindRedis(""); err == nil {
 		able.Servers = true
 	} else if !inDocker {
 		return nil, &trial.EnvironmentError{Err: err, Hint: "sim doctor says what is missing"}

@@ -5,10 +5,10 @@ import (
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
-	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/words"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // Load reads all files and folders named, and the shipped scenarios.
@@ -56,7 +56,9 @@ func LoadTarget(t request.Target, standard []checker.Property) (
 		return nil, nil, nil, err
 	}
 	if v.Setup.Lock.Program != nil {
-		return nil, nil, nil, Usagef("%s: %w", s.File, trial.ErrNotVirtual).Hint("sim run %s --allow-programs", s.File)
+		return nil, nil, nil, Usagef("%s names a lock program: in virtual time, locks of sim alone are searched, swept and exhausted", s.File).
+			Hint("sim run %s --world virtual --allow-programs runs it; sim search %s --world live --allow-programs searches among real servers",
+				s.File, s.File)
 	}
 	if len(t.Properties) == 0 {
 		return s, v, v.Setup.Judged(standard), nil
@@ -80,6 +82,17 @@ func propertiesOf(names []string) (properties []checker.Property, err error) {
 func checkWorld(world string) error {
 	if world != request.Live && world != request.Virtual {
 		return Usagef("--world %q: want %s or %s", world, request.Live, request.Virtual)
+	}
+	return nil
+}
+
+// checkNodes refuses what nodes cannot be in a world, and a program of servers that are not started. providers are what they can be.
+func checkNodes(world, nodes, redis string, providers []server.Provider) error {
+	if !slices.Contains(providers, server.Provider(nodes)) {
+		return Usagef("--nodes %q: want one of %s in the %s world", nodes, strings.Join(words.Texts(providers), ", "), world)
+	}
+	if p := server.Provider(nodes); redis != "" && p != server.Process && p != server.Auto {
+		return Usagef("--redis names the program of nodes that are processes, and --nodes is %s", nodes).Hint("--nodes process")
 	}
 	return nil
 }

@@ -140,8 +140,8 @@ func junitSuitesOf(r *Result, o JUnitOptions) []junitSuite {
 		if v.Error != "" && v.Error != r.Error {
 			s.Cases = append(s.Cases, junitFailedRun(class, v.Error))
 		}
-		if v.BrokeOff() {
-			s.Cases = append(s.Cases, junitTooSlow(class, v.TooSlow, o))
+		if v.Unknown != "" {
+			s.Cases = append(s.Cases, junitUnknown(class, v.Doubt(), o))
 		}
 		for j := range v.Properties {
 			c := junitCaseOf(replayOf(r, v), &v.Properties[j], o)
@@ -158,10 +158,10 @@ func junitFailedRun(class, why string) junitCase {
 	return junitCase{Name: "run", Class: class, Time: junitTime(0), Error: &junitDetail{Message: plain.Text(why), Type: "environment"}}
 }
 
-// junitTooSlow is the case of a run that this machine was too slow for.
-func junitTooSlow(class, why string, o JUnitOptions) junitCase {
+// junitUnknown is the case of a run that tells nothing.
+func junitUnknown(class, why string, o JUnitOptions) junitCase {
 	c := junitCase{Name: "run", Class: class, Time: junitTime(0)}
-	detail := &junitDetail{Message: "this machine was too slow: " + plain.Text(why)}
+	detail := &junitDetail{Message: plain.Text(why)}
 	if o.AllowUndecided {
 		c.Skipped = detail
 		return c

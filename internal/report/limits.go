@@ -21,7 +21,11 @@ func limits(r *Result) []string {
 		"“Holds” means that this run, with these faults, showed no violation. It is no proof. " +
 			"The number of chances beside each verdict says how often the property could have failed. “Violated” is always true of the run.",
 	}
-	if r.World == "virtual" {
+	if real := r.realInVirtualTime(); real != "" {
+		list = append(list, "The run took place in "+real+": they are what they are everywhere, but the network and the clocks are models, and "+
+			"what a program or a server computes takes no time. Each run was made twice: only what repeats is judged. "+
+			"Replay it in the live world before you base a decision on it.")
+	} else if r.World == "virtual" {
 		list = append(list, "The run took place in the virtual world: "+
 			"nodes, network and clocks are models. Replay it in the live world before you base a decision on it.")
 	} else {
@@ -80,6 +84,8 @@ func variantLimits(v *Variant) []string {
 	if v.TooSlow != "" {
 		say("this machine was too slow for the run: %s. So what is not as expected is undecided: it speaks neither for nor against the lock.",
 			v.TooSlow)
+	} else if v.Unknown != "" {
+		say("nothing was judged: %s.", v.Unknown)
 	}
 	if len(v.Tries) > 1 {
 		say("%s. A violation that showed in one of %d tries counts; "+

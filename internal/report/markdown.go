@@ -107,9 +107,9 @@ func markdownTroubles(b *bytes.Buffer, r *Result) {
 			fmt.Fprintf(b, "**%s / %s could not be run:** %s\n\n",
 				plain.Markdown(r.Scenario), plain.Markdown(v.Name), plain.Markdown(plain.Clip(plain.Text(v.Error), 500)))
 		}
-		if v.TooSlow != "" {
-			fmt.Fprintf(b, "**%s / %s is undecided:** this machine was too slow: %s\n\n",
-				plain.Markdown(r.Scenario), plain.Markdown(v.Name), plain.Markdown(plain.Clip(plain.Text(v.TooSlow), 500)))
+		if doubt := v.Doubt(); doubt != "" {
+			fmt.Fprintf(b, "**%s / %s is undecided:** %s\n\n",
+				plain.Markdown(r.Scenario), plain.Markdown(v.Name), plain.Markdown(plain.Clip(plain.Text(doubt), 500)))
 		}
 		for _, p := range v.Properties {
 			if p.Met || b.Len() > MaxSummary/2 {

@@ -252,8 +252,8 @@ func surprises(r *Result) (list []string) {
 		if v.Error != "" {
 			add(v.Name, v.Error)
 		}
-		if v.BrokeOff() {
-			add(v.Name, "too slow")
+		if v.Unknown != "" {
+			add(v.Name, "unknown")
 		}
 		for j := range v.Properties {
 			if p := &v.Properties[j]; !p.Met {

@@ -31,7 +31,7 @@ type Result struct {
 	Guarantee string   `json:"guarantee,omitempty"`
 	Tags      []string `json:"tags,omitempty"`
 	// World is live or virtual, Nodes how the nodes were provided (process,
-	// docker, external; empty in the virtual world).
+	// docker, external; empty where they are models).
 	World string `json:"world"`
 	Nodes string `json:"nodes,omitempty"`
 	Seed  uint64 `json:"seed"`
@@ -73,6 +73,23 @@ func (r *Result) Applies() bool {
 	return len(r.Variants) == 0 || slices.ContainsFunc(r.Variants, func(v Variant) bool { return v.NotApplicable == "" })
 }
 
+// realInVirtualTime says what of a run in virtual time is real; empty: all of it is a model, or the run took real time.
+func (r *Result) realInVirtualTime() string {
+	if r.World != "virtual" || r.Nodes == "" {
+		return ""
+	}
+	what := "real servers"
+	if slices.ContainsFunc(r.Variants, func(v Variant) bool { return v.Lock != nil && len(v.Lock.Logs) > 0 }) {
+		what = "real programs and servers"
+	}
+	if v := r.Versions["redis"]; strings.HasPrefix(v, "Valkey ") {
+		what += " (" + v + ")"
+	} else if v != "" {
+		what += " (redis-server " + v + ")"
+	}
+	return "virtual time, " + what
+}
+
 // TooSlow says why this machine was too slow for a variant; empty: it was for none.
 func (r *Result) TooSlow() string {
 	for i := range r.Variants {
@@ -103,6 +120,9 @@ type Variant struct {
 	StoppedAfter string `json:"stopped_after,omitempty"`
 	Error        string `json:"error,omitempty"`
 	WallMS       int64  `json:"wall_ms"`
+	// Unknown is why the run tells nothing, whatever its history holds: something took place in it that nobody models; or, where the run
+	// took real time, something took longer than it may. It is then undecided.
+	Unknown string `json:"unknown,omitempty"`
 	// TooSlow says why this machine was too slow for the run, where for all one knows the run did not come out as expected for that
 	// reason. It is then undecided. Pace is how fast the machine was; absent in the virtual world.
 	TooSlow string `json:"too_slow,omitempty"`
@@ -136,19 +156,13 @@ type Pace struct {
 	Allowed time.Duration `json:"allowed_ns"`
 	// Start is how long it took to start the servers, or the clients if that took longer.
 	Start time.Duration `json:"start_ns,omitempty"`
-	// BrokeOff is what took longer than it may, where the run broke off for that reason.
-	BrokeOff string `json:"broke_off,omitempty"`
 }
 
 // TooSlow reports that the machine was too slow for a run to be judged by what it did in time.
-func (p *Pace) TooSlow() bool { return p != nil && (p.Late > p.Allowed || p.BrokeOff != "") }
+func (p *Pace) TooSlow() bool { return p != nil && p.Late > p.Allowed }
 
 // Words say how slow the machine was.
 func (p *Pace) Words() string {
-	if p.BrokeOff != "" {
-		first, _, _ := strings.Cut(p.BrokeOff, "\n")
-		return first
-	}
 	return fmt.Sprintf("a timer fired %s late, at most %s are allowed", words.Duration(p.Late), words.Duration(p.Allowed))
 }
 
@@ -180,8 +194,31 @@ func (v *Variant) Subject() *picture.Subject {
 	return s
 }
 
-// BrokeOff reports that the run broke off because the machine was too slow.
-func (v *Variant) BrokeOff() bool { return v.Pace != nil && v.Pace.BrokeOff != "" }
+// Slowness says why the machine was too slow for the run to be judged by what it did in time; empty: it was not. Where a run took real
+// time, it is the machine's fault that it tells nothing.
+func (v *Variant) Slowness() string {
+	switch {
+	case v.Pace == nil:
+		return ""
+	case v.Unknown != "":
+		first, _, _ := strings.Cut(v.Unknown, "\n")
+		return first
+	case v.Pace.TooSlow():
+		return v.Pace.Words()
+	}
+	return ""
+}
+
+// Doubt says why what is not as expected of the run is undecided; empty: nothing is the reason but the verdicts themselves.
+func (v *Variant) Doubt() string {
+	switch {
+	case v.TooSlow != "":
+		return "this machine was too slow: " + v.TooSlow
+	case v.Unknown != "":
+		return "the run tells nothing: " + v.Unknown
+	}
+	return ""
+}
 
 // Limit says why a run that TimedOut was ended.
 func (v *Variant) Limit() string {
@@ -198,6 +235,8 @@ type Lock struct {
 	Homepage string `json:"homepage,omitempty"`
 	// Class says what keeps the lock: quorum, single, session or other.
 	Class string `json:"class"`
+	// Store is on what it is kept; empty: Redis.
+	Store string `json:"store,omitempty"`
 	// Promise says in words what its promises are.
 	Promise string `json:"promise"`
 	// InPlace says that it was put in the place of the scenario's own lock (--lock). Then
@@ -218,6 +257,7 @@ type Try struct {
 	Interrupted bool                                 `json:"interrupted,omitempty"`
 	TimedOut    bool                                 `json:"timed_out,omitempty"`
 	Error       string                               `json:"error,omitempty"`
+	Unknown     string                               `json:"unknown,omitempty"`
 	WallMS      int64                                `json:"wall_ms"`
 	Pace        *Pace                                `json:"pace,omitempty"`
 }

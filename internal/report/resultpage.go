@@ -245,7 +245,9 @@ func facts(r *Result) []string {
 	if r.Title != "" && r.Scenario != "" {
 		list = append(list, r.Scenario)
 	}
-	switch {
+	switch real := r.realInVirtualTime(); {
+	case real != "":
+		list = append(list, real)
 	case r.World == "virtual":
 		list = append(list, "virtual world")
 	case r.Nodes != "":
@@ -340,8 +342,8 @@ func leadWords(v *Variant) string {
 		text = "does not apply"
 	case v.Error != "":
 		text = "could not be run"
-	case v.TooSlow != "" && known == 0:
-		text = "could not be decided (this machine was too slow: " + v.TooSlow + ")"
+	case v.Doubt() != "" && known == 0:
+		text = "could not be decided (" + v.Doubt() + ")"
 	case total == 0:
 		text = "was not judged"
 	case known == 0:

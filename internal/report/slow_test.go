@@ -19,7 +19,7 @@ import (
 func TestTooSlow(t *testing.T) {
 	r := reporttest.GCPause()
 	slow := report.Variant{Name: "slow",
-		Pace: &report.Pace{Allowed: time.Second, BrokeOff: "node A did not answer within 20s\nnode B did not, either"}}
+		Pace: &report.Pace{Allowed: time.Second}, Unknown: "node A did not answer within 20s\nnode B did not, either"}
 	verdict.Settle(&slow)
 	r.Variants = append(r.Variants, slow)
 	verdict.SumUp(r)
@@ -59,12 +59,47 @@ func TestTooSlow(t *testing.T) {
 	}
 }
 
+// A run in virtual time that tells nothing is undecided, and every form says why. It is no matter of the machine.
+func TestUnknown(t *testing.T) {
+	r := reporttest.GCPause()
+	r.World = "virtual"
+	lost := report.Variant{Name: "lost", Unknown: "client c1 made the call 323, which is not modelled", History: r.Variants[0].History}
+	verdict.Settle(&lost)
+	r.Variants = append(r.Variants[:0:0], lost)
+	verdict.SumUp(r)
+	list := []*report.Result{r}
+	for name, c := range map[string]struct {
+		write func(io.Writer) error
+		want  string
+	}{
+		"the last line": {func(w io.Writer) error {
+			return report.WriteSummaryLine(w, list, 0, time.Second, terminal.Options{})
+		}, "UNDECIDED 1 scenario, 1 variant, 0 unexpected, 1 undecided in 1.0 s\n"},
+		"text": {func(w io.Writer) error { return report.WriteText(w, r, "", terminal.Options{}) },
+			"    unknown: client c1 made the call 323, which is not modelled; so nothing was judged\n"},
+		"Markdown": {func(w io.Writer) error { return report.WriteMarkdown(w, list) },
+			"**gc-pause / lost is undecided:** the run tells nothing&#58; client c1 made the call 323"},
+		"JUnit": {func(w io.Writer) error { return report.WriteJUnit(w, list, report.JUnitOptions{}) },
+			`<failure message="the run tells nothing: client c1 made the call 323, which is not modelled" type="undecided"></failure>`},
+		"HTML": {func(w io.Writer) error { return report.WriteHTML(w, r) },
+			"lost: nothing was judged: client c1 made the call 323, which is not modelled."},
+	} {
+		var out bytes.Buffer
+		if err := c.write(&out); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), c.want) || strings.Contains(out.String(), "too slow") {
+			t.Errorf("%s does not say %q:\n%.4000s", name, c.want, &out)
+		}
+	}
+}
+
 // A run that broke off at its very end is undecided, too: nothing counts it as passed because all that it showed is as expected.
 func TestBrokeOffAtTheEnd(t *testing.T) {
 	r := reporttest.GCPause()
 	v := &r.Variants[0]
 	v.Properties = slices.DeleteFunc(v.Properties, func(p report.PropertyResult) bool { return !p.Met })
-	v.Pace = &report.Pace{Allowed: time.Second, BrokeOff: "node A did not stop within 2s"}
+	v.Pace, v.Unknown = &report.Pace{Allowed: time.Second}, "node A did not stop within 2s"
 	r.Variants = r.Variants[:1]
 	verdict.Settle(v)
 	verdict.SumUp(r)

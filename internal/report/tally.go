@@ -165,7 +165,7 @@ func tallyOf(results []*Result) tally {
 			if v.Error != "" && r.Error == "" {
 				t.errors++
 			}
-			if v.BrokeOff() { // whatever its history holds
+			if v.Unknown != "" { // whatever its history holds
 				t.undecided++
 			}
 			for j := range v.Properties {

@@ -78,7 +78,9 @@ func (p *printer) head(r *Result) {
 	for _, f := range r.Facts {
 		facts = append(facts, plain.Text(f))
 	}
-	if r.World == "virtual" {
+	if real := r.realInVirtualTime(); real != "" {
+		facts = append(facts, plain.Text(real))
+	} else if r.World == "virtual" {
 		facts = append(facts, "virtual")
 	}
 	p.Print(p.Paint(terminal.Strong, name), "   ", p.Paint(terminal.Faint, strings.Join(facts, "   ")), "\n")
@@ -112,6 +114,8 @@ func (p *printer) variant(r *Result, v *Variant) {
 	}
 	if v.TooSlow != "" {
 		p.Labelled(4, "too slow", v.TooSlow+"; so what is not as expected is undecided", terminal.Doubt)
+	} else if v.Unknown != "" {
+		p.Labelled(4, "unknown", v.Unknown+"; so nothing was judged", terminal.Doubt)
 	}
 	if v.TimedOut {
 		p.Labelled(4, "time limit", v.Limit()+"; the verdicts judge what was recorded", terminal.Doubt)

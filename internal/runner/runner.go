@@ -69,10 +69,7 @@ type Outcome struct {
 // Run carries out one run. It returns an error where the run could not be
 // carried out as told; the outcome then holds what there is.
 func Run(c Config) (Outcome, error) {
-	s := &c.Variant.Setup
-	r := &run{Config: c, setup: s, planned: s.Planned(),
-		clients: scenario.ClientNames(s.Workload.Clients), nodes: scenario.NodeNames(s.Nodes.Count)}
-	r.points = nemesis.Points(r.planned)
+	r := newRun(c)
 	r.progress("starting nodes and clients")
 	w, err := c.Open(r.spec())
 	if err != nil {
@@ -89,7 +86,23 @@ func Run(c Config) (Outcome, error) {
 	err = r.carryOut()
 	h, writeErr := r.recorder.Seal()
 	out := Outcome{History: h, Interrupted: !r.finished && !r.timedOut && err == nil, TimedOut: r.timedOut, Versions: w.Versions()}
-	return out, errors.Join(err, writeErr, w.Close())
+	closed := w.Close()
+	var unknown *world.Unknown
+	if errors.As(closed, &unknown) { // which has stopped it
+		out.Interrupted = false
+	}
+	return out, errors.Join(err, writeErr, closed)
+}
+
+// Spec is the world that a run asks for.
+func Spec(c Config) world.Spec { return newRun(c).spec() }
+
+func newRun(c Config) *run {
+	s := &c.Variant.Setup
+	r := &run{Config: c, planned: s.Planned(),
+		clients: scenario.ClientNames(s.Workload.Clients), nodes: scenario.NodeNames(s.Nodes.Count)}
+	r.setup, r.points = &r.Variant.Setup, nemesis.Points(r.planned)
+	return r
 }
 
 // run is a run in progress.

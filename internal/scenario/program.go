@@ -15,9 +15,10 @@ import (
 )
 
 // Demanding is the variant as it counts for another lock in the place of its own: what the
-// scenario demands of any lock of that class. dated: the lock tells until when its grants are valid.
-func (v Variant) Demanding(class program.Class, dated bool) Variant {
-	v.Expect = v.demanded(class, dated)
+// scenario demands of any lock of its class. Of what the lock says of itself, its class and its store count, and whether it tells
+// until when its grants are valid.
+func (v Variant) Demanding(r *program.Ready) Variant {
+	v.Expect = v.demanded(r)
 	return v
 }
 
@@ -33,7 +34,8 @@ type PropertyDemand struct {
 
 // demanded is what counts for a lock of a class. Where nothing is demanded, that must hold
 // which holds of the scenario's own lock.
-func (v *Variant) demanded(class program.Class, dated bool) []ExpectedVerdict {
+func (v *Variant) demanded(r *program.Ready) []ExpectedVerdict {
+	class, dated := r.Class, r.Has(program.TellsValidity)
 	var list []ExpectedVerdict
 	add := func(e ExpectedVerdict) {
 		if e.Verdict == checker.Holds && e.Property == checker.NoLateEffect && class == program.Session && !dated {
@@ -57,13 +59,19 @@ func (v *Variant) demanded(class program.Class, dated bool) []ExpectedVerdict {
 			continue
 		}
 		d := v.Demand[at]
-		e.ByDesign = len(d.Of) > 0 && !slices.Contains(d.Of, class)
+		e.ByDesign = len(d.Of) > 0 && (!slices.Contains(d.Of, class) || v.wipes(r))
 		if e.Verdict = 0; d.Holds && !e.ByDesign {
 			e.Verdict = checker.Holds
 		}
 		add(e)
 	}
 	return list
+}
+
+// wipes reports that a fault takes the data from the store of a lock that is in the place of the only node. What is demanded of
+// sessions because they keep nothing on the nodes is then not demanded of it.
+func (v *Variant) wipes(r *program.Ready) bool {
+	return r.Elsewhere() && slices.ContainsFunc(v.Setup.Faults.List, func(f Fault) bool { return nemesis.Wipes(f.Params) })
 }
 
 // grants reports that another lock is granted to somebody, by what the file expects and demands. What its grants rest on is asked
@@ -151,8 +159,12 @@ func (s *Setup) wantsRedis(r *program.Ready) string {
 		return fmt.Sprintf("the resource is on the lock's node, and it locks on %s", r.Store)
 	}
 	for _, d := range s.Demands() {
-		if d.Node != "" {
+		switch {
+		case d.Node == "":
+		case r.Store != program.Etcd:
 			return fmt.Sprintf("%s strikes the server, which cannot be done to %s yet", d.By, r.Store)
+		case !r.AllServers:
+			return fmt.Sprintf("%s strikes the server, which cannot be done to %s in real time", d.By, r.Store)
 		}
 	}
 	return ""
@@ -219,8 +231,8 @@ func (s *Setup) wantsClocks(r *program.Ready) string {
 		if !slices.Contains(nemesis.PowersOf(f.Kind, f.Params), world.ClientClockPower) {
 			continue
 		}
-		if nemesis.MovesMonotonic(f.Params) {
-			return fmt.Sprintf("fault %d moves the monotonic clock of a client, which cannot be done to a program", i+1)
+		if nemesis.MovesMonotonic(f.Params) && !r.AllClocks {
+			return fmt.Sprintf("fault %d moves the monotonic clock of a client, which cannot be done to a program in real time", i+1)
 		}
 		if r.ClockStays != "" {
 			return fmt.Sprintf("fault %d moves the clock of a client, and the program's cannot be moved: %s", i+1, r.ClockStays)

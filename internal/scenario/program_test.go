@@ -116,7 +116,7 @@ func TestNotApplicable(t *testing.T) {
 			"fault 2 moves the clock of a client, and the program's cannot be moved: it is late"},
 		"a client's clock that moves": {"faults: [{at: 0s, clock: {client: c1, jump: 1s}}]\n", can(), ""},
 		"a client's monotonic clock": {"faults: [{at: 0s, clock: {client: c1, which: monotonic, jump: 1s}}]\n",
-			can(), "fault 1 moves the monotonic clock of a client, which cannot be done to a program"},
+			can(), "fault 1 moves the monotonic clock of a client, which cannot be done to a program in real time"},
 		"another store":          {"nodes: {count: 1}\nfaults: [{at: 0s, cut: {nodes: [A]}}, {at: 0s, pause: {client: c1}}]\n", etcd(), ""},
 		"nodes of another store": {"", etcd(), "there are 5 independent nodes, and it locks on one etcd"},
 		"replicas of another store": {"nodes: {topology: replicated, count: 2}\n",
@@ -124,9 +124,14 @@ func TestNotApplicable(t *testing.T) {
 		"a shared store": {"nodes: {count: 1}\n" +
 			"resource: {store: lock-node}\n", etcd(), "the resource is on the lock's node, and it locks on etcd"},
 		"a dead store": {"nodes: {count: 1}\nfaults: [{at: 0s, kill: {node: A}}]\n",
-			etcd(), "fault 1 (kill of node A) strikes the server, which cannot be done to etcd yet"},
+			etcd(), "fault 1 (kill of node A) strikes the server, which cannot be done to etcd in real time"},
+		"a dead store in virtual time": {"nodes: {count: 1}\nfaults: [{at: 0s, kill: {node: A}}]\n",
+			protocol.Ready{Class: protocol.Session, Store: protocol.Etcd, AllServers: true}, ""},
+		"a dead database": {"nodes: {count: 1}\nfaults: [{at: 0s, kill: {node: A}}]\n",
+			protocol.Ready{Class: protocol.Session, Store: protocol.Postgres, AllServers: true},
+			"fault 1 (kill of node A) strikes the server, which cannot be done to postgres yet"},
 		"a mix upon a store": {"nodes: {count: 1}\nfaults: {mix: {kinds: {cut: {}, kill: {}}}}\n",
-			etcd(), "the mix (kill of node A) strikes the server, which cannot be done to etcd yet"},
+			etcd(), "the mix (kill of node A) strikes the server, which cannot be done to etcd in real time"},
 		"a node's clock": {"faults: [{at: 0s, clock: {node: A, jump: 1s}}]\n", can(), ""},
 		"a drawn clock":  {"faults: {mix: {kinds: {clock: {}}}}\n", can(), ""},
 		"the client's points": {"fencing: {tokens: consensus, check: check-then-write}\nfaults: [{on: {point: " +
@@ -162,6 +167,22 @@ func TestLateWritesOfSessions(t *testing.T) {
 		other := v.With(&scenario.StandIn{Program: &lock.Program{Command: []string{"x"}}, Ready: ready})
 		if got := other.Expected(checker.NoLateEffect); got != want || other.ByDesign(checker.NoLateEffect) != (want == 0) {
 			t.Errorf("a session that can %q: no-late-effect is expected to be %v: want %v", ready.Can, got, want)
+		}
+	}
+}
+
+// A session whose store loses its data is as good as one on the node: what is demanded of sessions is not demanded of it.
+func TestSessionsWithoutTheirStore(t *testing.T) {
+	for keep, want := range map[string]checker.Verdict{"nothing": 0, "synced": checker.Holds} {
+		v := parse(t, "name: x\nlock: {algorithm: redlock}\nnodes: {count: 1}\nfaults: [{at: 0s, kill: {node: A, keep: "+keep+"}}]\n"+
+			"expect: {exclusive-lease: violated}\ndemands: {exclusive-lease: [session]}\n").Variants[0]
+		elsewhere := protocol.Ready{Class: protocol.Session, Store: protocol.Etcd}
+		if of := v.Demanding(&elsewhere); of.Expected(checker.ExclusiveLease) != want || of.ByDesign(checker.ExclusiveLease) != (want == 0) {
+			t.Errorf("keep: %s: exclusive-lease is expected to be %v, want %v", keep, of.Expected(checker.ExclusiveLease), want)
+		}
+		if of := v.Demanding(&protocol.Ready{Class: protocol.Session}); of.Expected(checker.ExclusiveLease) != checker.Holds {
+			t.Errorf("keep: %s: exclusive-lease is expected to be %v of a session without a store in the run", keep,
+				of.Expected(checker.ExclusiveLease))
 		}
 	}
 }

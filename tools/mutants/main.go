@@ -33,7 +33,7 @@ var targets = []target{
 	{dir: "linear", aim: 95, few: "1000"},
 	{dir: "internal/lock", aim: 95},
 	{dir: "internal/redis/command/model", aim: 85, tests: "internal/world/virtual"},
-	{dir: "internal/world/virtual", aim: 85, files: []string{"node.go", "disk.go", "replication.go"}},
+	{dir: "internal/world/virtual", aim: 85, files: []string{"host.go", "model.go", "disk.go", "replication.go", "servers.go", "hostline.go"}},
 }
 
 const (

@@ -28,7 +28,7 @@ func cardOf(t *testing.T, scenarios []*scenario.Scenario, locks ...lock.Config) 
 		Trial: trial.Options{Seed: 1, World: request.Virtual, Out: t.TempDir(), Now: time.Now}}
 	for _, c := range locks {
 		own := scenario.NewBuiltIn(c, "")
-		programs, err := trial.Greet(t.Context(), nil, own)
+		programs, err := trial.Greet(t.Context(), nil, own, request.Virtual)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +165,7 @@ func TestInterruptedAuditSaysSo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	own := scenario.NewBuiltIn(lock.Config{Algorithm: "redlock"}, "")
-	programs, err := trial.Greet(t.Context(), nil, own)
+	programs, err := trial.Greet(t.Context(), nil, own, request.Virtual)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func byDesign(t *testing.T, shipped []*scenario.Scenario, g scenario.Guarantee) 
 	for _, class := range []program.Class{program.Quorum, program.Single, program.Session, program.Other} {
 		if slices.ContainsFunc(shipped, func(s *scenario.Scenario) bool {
 			return s.Guarantee == g && slices.ContainsFunc(s.Variants, func(v scenario.Variant) bool {
-				v = v.Demanding(class, false)
+				v = v.Demanding(&program.Ready{Class: class})
 				return asks(g, &v) == card.ByDesign
 			})
 		}) {
@@ -367,7 +367,7 @@ func oneCase(t *testing.T, r *rand.Rand, number uint64) card.State {
 			if !slices.Contains(open, v.Name) {
 				continue
 			}
-			demanding := v.Demanding(l.Ready.Class, l.Ready.Has(program.TellsValidity))
+			demanding := v.Demanding(&l.Ready)
 			h, c := nodesSaw(r.IntN(5) < sure)
 			out := report.Variant{Name: v.Name, History: h}
 			saw := &seen{verdicts: make(map[checker.Property]checker.Verdict),

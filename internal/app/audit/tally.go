@@ -12,7 +12,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
-	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -82,7 +81,7 @@ func (t *tally) add(one *trial.Trial) {
 
 // deciding is the property of a variant that speaks for the guarantee.
 func (t *tally) deciding(v *report.Variant) *report.PropertyResult {
-	demanded := t.variant(v.Name).Demanding(t.lock.Ready.Class, t.lock.Ready.Has(program.TellsValidity))
+	demanded := t.variant(v.Name).Demanding(&t.lock.Ready)
 	return v.Property(t.guarantee.Decides(&demanded))
 }
 
@@ -147,8 +146,10 @@ func speaks(g scenario.Guarantee, p, deciding *report.PropertyResult) bool {
 // doubts says why a run could not tell; empty: it could, as far as that goes.
 func (of *variantTally) doubts(v *report.Variant, deciding *report.PropertyResult) string {
 	switch {
-	case v.BrokeOff(), v.TooSlow != "" && (deciding == nil || !deciding.Met):
+	case v.TooSlow != "" && (v.Unknown != "" || deciding == nil || !deciding.Met):
 		return card.TooSlowWords + v.TooSlow
+	case v.Unknown != "":
+		return v.Doubt()
 	case v.Error != "":
 		return "the run failed: " + v.Error
 	case v.Interrupted:

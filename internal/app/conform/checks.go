@@ -112,7 +112,7 @@ func handshake(ctx context.Context, s *suite) error {
 // setUp starts the nodes that the program's class needs, and sets two clients up.
 func setUp(ctx context.Context, s *suite) (err error) {
 	if s.nodes == nil {
-		if s.nodes, err = startNodes(ctx, s.Dir, s.ready); err != nil {
+		if s.nodes, err = startNodes(ctx, s.Dir, s.Redis, s.ready); err != nil {
 			return err
 		}
 	}

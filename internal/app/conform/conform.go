@@ -20,6 +20,8 @@ import (
 type Options struct {
 	// Command starts the program.
 	Command []string
+	// Redis is the program of its nodes, as server.FindRedis takes it; empty: the machine's.
+	Redis string
 	// Key is the lock's, TTL the lease to ask for. The program may need a longer one.
 	Key string
 	TTL time.Duration

@@ -41,7 +41,7 @@ type nodes struct {
 
 // startNodes starts what a program needs: three nodes for a quorum, else one, or another server in
 // the place of that.
-func startNodes(ctx context.Context, dir string, r *program.Ready) (*nodes, error) {
+func startNodes(ctx context.Context, dir, redis string, r *program.Ready) (*nodes, error) {
 	spec := &world.Spec{Name: "conform", Dir: dir, Nodes: []world.Node{{Name: "A"}}, SharedStore: true}
 	if r.Elsewhere() {
 		spec.LockStore = stores.StoreKind(r.Store)
@@ -54,7 +54,7 @@ func startNodes(ctx context.Context, dir string, r *program.Ready) (*nodes, erro
 		return nil, err
 	}
 	n := &nodes{scratch: scratch, links: proxy.New()}
-	if n.servers, err = server.New(ctx, spec, scratch, server.Options{}); err != nil {
+	if n.servers, err = server.New(ctx, spec, scratch, server.Options{Redis: redis}); err != nil {
 		return n, err
 	}
 	for i := range spec.Nodes {

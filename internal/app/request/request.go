@@ -71,8 +71,9 @@ type Run struct {
 	Match     string   `json:"match,omitempty" part:"own"`
 	Tags      []string `json:"tag,omitempty" part:"own"`
 	World     string   `json:"world"`
-	// Nodes is where the nodes of the live world come from.
+	// Nodes is where the nodes come from. Redis is the program of nodes that are processes; several machines may have it elsewhere.
 	Nodes string `json:"nodes,omitempty"`
+	Redis string `json:"redis,omitempty" part:"own"`
 	// Lock takes the place of every scenario's: a command, or a lock of sim. AsPrograms puts each built-in lock behind the lock protocol.
 	Lock       string `json:"lock,omitempty"`
 	AsPrograms bool   `json:"as-programs,omitempty"`
@@ -95,6 +96,7 @@ type Audit struct {
 	Locks []string `json:"lock" line:"repeat"`
 	World string   `json:"world"`
 	Nodes string   `json:"nodes,omitempty"`
+	Redis string   `json:"redis,omitempty" part:"own"`
 	// Guarantees and Case choose among the cases.
 	Guarantees []string `json:"guarantee,omitempty" line:"repeat"`
 	Case       string   `json:"case,omitempty"`

@@ -9,7 +9,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/verdict"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
-	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -83,7 +82,7 @@ func TestMistakenLocksDoNotMeetWhatIsDemanded(t *testing.T) {
 			return // nobody must WAIT
 		}
 		own := scenario.Describe(v.Setup.Lock, "")
-		v = v.Demanding(own.Class, own.Has(program.TellsValidity))
+		v = v.Demanding(&own)
 		found++
 		if !slices.ContainsFunc(judged(t, s, v, 1), func(f checker.Finding) bool {
 			return v.Expected(f.Property) == checker.Holds && f.Verdict == checker.Violated

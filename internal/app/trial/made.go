@@ -20,7 +20,7 @@ import (
 // one variant.
 func Store(ctx context.Context, s *scenario.Scenario, o Options, h *history.History) (*Trial, error) {
 	var err error
-	if o.Programs, err = Greet(ctx, []*scenario.Scenario{s}, nil); err != nil {
+	if o.Programs, err = Greet(ctx, []*scenario.Scenario{s}, nil, request.Live); err != nil {
 		return nil, err
 	}
 	o.World, o.Nodes, o.Tries = request.Live, server.Process, DefaultTries(request.Live)

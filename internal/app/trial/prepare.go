@@ -12,24 +12,23 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
-// prepare settles where the nodes come from, and makes sure that all variants
+// prepareLive settles where the nodes come from, and makes sure that all variants
 // can be acted out there.
-func prepare(ctx context.Context, name string, list []subject, nodes server.Provider, passwordEnv string) (server.Provider, error) {
-	nodes, err := server.Settle(ctx, nodes)
-	if err != nil {
-		return nodes, &EnvironmentError{Err: err, Hint: hintFor(nodes, err)}
+func (t *trial) prepareLive(ctx context.Context) (err error) {
+	if t.Nodes, err = server.Settle(ctx, t.Nodes, t.Redis); err != nil {
+		return &EnvironmentError{Err: err, Hint: hintFor(t.Nodes, err)}
 	}
-	for i := range list {
-		setup := &list[i].Setup
-		if list[i].notApplicable != "" {
+	for i := range t.subjects {
+		setup := &t.subjects[i].Setup
+		if t.subjects[i].notApplicable != "" {
 			continue
 		}
-		options := liveOptions(nodes, runName(name, list[i].Name), setup, nil, passwordEnv).Options
+		options := t.live(runName(t.Name, t.subjects[i].Name), setup).Options
 		if err := server.Prepare(ctx, options, setup.Demands()); err != nil {
-			return nodes, &EnvironmentError{Err: err, Hint: hintFor(nodes, err)}
+			return &EnvironmentError{Err: err, Hint: hintFor(t.Nodes, err)}
 		}
 	}
-	return nodes, nil
+	return nil
 }
 
 func runName(scenario, variant string) string { return scenario + ":" + variant }
@@ -66,21 +65,21 @@ func hintFor(nodes server.Provider, err error) string {
 	return "sim doctor (it lists what is missing and how to install it); or run with --world virtual, which needs no servers"
 }
 
-// liveOptions are how a variant's live world is to be built. run tells it apart
+// live says how a variant's live world is to be built. run tells it apart
 // from others.
-func liveOptions(nodes server.Provider, run string, s *scenario.Setup, clientCommand []string, passwordEnv string) live.Options {
-	o := live.Options{ClientCommand: clientCommand, Options: server.Options{Nodes: nodes, Image: s.Nodes.Image}}
-	if n := &s.Nodes; nodes == server.External {
-		o.Existing = &server.Existing{
+func (o *Options) live(run string, s *scenario.Setup) live.Options {
+	l := live.Options{ClientCommand: o.ClientCommand, Options: server.Options{Nodes: o.Nodes, Redis: o.Redis, Image: s.Nodes.Image}}
+	if n := &s.Nodes; o.Nodes == server.External {
+		l.Existing = &server.Existing{
 			Addresses: n.Addresses, TLS: n.TLS, CA: n.CA, Username: n.Username,
 			Prefix: n.Prefix, Run: run, Hooks: make(map[string]server.Hooks),
 		}
 		if n.Password {
-			o.Existing.PasswordEnv = passwordEnv
+			l.Existing.PasswordEnv = o.PasswordEnv
 		}
 		for node, h := range n.Hooks {
-			o.Existing.Hooks[node] = server.Hooks(h)
+			l.Existing.Hooks[node] = server.Hooks(h)
 		}
 	}
-	return o
+	return l
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
@@ -27,15 +28,17 @@ import (
 // Programs are the lock programs of some scenarios, as they describe themselves.
 type Programs struct {
 	// own is the user's lock, in the place of those of all scenarios; nil: each scenario keeps its lock.
-	own *scenario.StandIn
+	own   *scenario.StandIn
+	world string
 	// ready is by how a program is started.
 	ready map[string]*program.Ready
 }
 
-// Greet starts each lock program of the scenarios once, and lets it describe itself. With
-// own that one lock is in the place of all their locks; of a program it is noted there what it says.
-func Greet(ctx context.Context, list []*scenario.Scenario, own *scenario.StandIn) (*Programs, error) {
-	p := &Programs{own: own, ready: make(map[string]*program.Ready)}
+// Greet starts each lock program of the scenarios once, in real time, and lets it describe itself. With
+// own that one lock is in the place of all their locks; of a program it is noted there what it says. The world is the one in which it is
+// put on trial.
+func Greet(ctx context.Context, list []*scenario.Scenario, own *scenario.StandIn, world string) (*Programs, error) {
+	p := &Programs{own: own, world: world, ready: make(map[string]*program.Ready)}
 	if own != nil && own.Program == nil {
 		return p, nil
 	}
@@ -91,6 +94,11 @@ func (p *Programs) greet(ctx context.Context, l *lock.Program) error {
 	}
 	running.Close()
 	ready := &running.Ready
+	p.ready[started(l)] = ready
+	if p.world == request.Virtual { // which has all clocks in its hand
+		ready.AllClocks, ready.AllServers = true, true
+		return nil
+	}
 	ready.ClockStays = "it does not say that it reads its clocks by libc"
 	if _, contained := program.Image(l.Command); contained || ready.Clock == program.LibcClock {
 		ready.ClockStays = ""
@@ -98,7 +106,6 @@ func (p *Programs) greet(ctx context.Context, l *lock.Program) error {
 			ready.ClockStays = err.Error()
 		}
 	}
-	p.ready[started(l)] = ready
 	return nil
 }
 
@@ -256,6 +263,9 @@ func (t *trial) lock(s *subject) *report.Lock {
 // Describe is what a lock says of itself, as a report shows it.
 func Describe(r *program.Ready, inPlace bool) report.Lock {
 	l := report.Lock{Name: r.Name, Version: r.Version, Homepage: r.Homepage, Class: string(r.Class), Promise: givenPromise, InPlace: inPlace}
+	if r.Elsewhere() {
+		l.Store = string(r.Store)
+	}
 	if r.Has(program.TellsValidity) {
 		l.Promise = toldPromise
 	} else if r.Elsewhere() {

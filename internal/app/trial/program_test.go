@@ -38,7 +38,7 @@ func TestEachProgramIsGreetedOnce(t *testing.T) {
 	text := "name: x\nnodes: {count: 1}\nlock: {program: {command: [sh, -c, " + quoted(command[2]) + "], env: {NAME: one}}}\n" +
 		"variants: {a: {}, b: {}, c: {lock: {program: {env: {NAME: two}}}}, ours: {lock: {algorithm: redlock}}}\n"
 	s := parsed(t, text)
-	p, err := Greet(context.Background(), []*scenario.Scenario{s, s}, nil)
+	p, err := Greet(context.Background(), []*scenario.Scenario{s, s}, nil, request.Live)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ demands: {b: {exclusive-lease: holds}}
 `)
 	_, command := noting(t)
 	own := &scenario.StandIn{Program: &lock.Program{Command: command, Env: map[string]string{"NAME": "mine"}}}
-	p, err := Greet(context.Background(), []*scenario.Scenario{s}, own)
+	p, err := Greet(context.Background(), []*scenario.Scenario{s}, own, request.Live)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestProgramThatCannotBeGreeted(t *testing.T) {
 		"echo a warning; echo '{\"type\":\"ready\",\"protocol\":9}'; " +
 			"cat": "speaks version 9 of the protocol: want 1; the last that it printed:\n  a warning",
 	} {
-		_, err := Greet(context.Background(), nil, &scenario.StandIn{Program: &lock.Program{Command: []string{"sh", "-c", text}}})
+		_, err := Greet(context.Background(), nil, &scenario.StandIn{Program: &lock.Program{Command: []string{"sh", "-c", text}}}, request.Live)
 		var lacks *EnvironmentError
 		if !errors.As(err, &lacks) || !strings.Contains(err.Error(), want) || !strings.HasPrefix(lacks.Hint, "sim conform 'sh -c ") {
 			t.Errorf("%v, hint %+v", err, lacks)
@@ -193,16 +193,16 @@ func property(v *report.Variant, name string) report.PropertyResult {
 	return report.PropertyResult{}
 }
 
-func TestVirtualWorldHasNoPrograms(t *testing.T) {
+func TestNoProgramMeetsModels(t *testing.T) {
 	_, command := noting(t)
 	own := &scenario.StandIn{Program: &lock.Program{Command: command, Env: map[string]string{"NAME": "mine"}}}
-	p, err := Greet(context.Background(), nil, own)
+	p, err := Greet(context.Background(), nil, own, request.Virtual)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = Run(context.Background(), parsed(t, stalls),
-		Options{World: request.Virtual, Programs: p, Out: filepath.Join(t.TempDir(), "none"), Now: time.Now})
-	if !errors.Is(err, ErrNotVirtual) {
+		Options{World: request.Virtual, Nodes: Model, Programs: p, Out: filepath.Join(t.TempDir(), "none"), Now: time.Now})
+	if !errors.Is(err, ErrOnModel) {
 		t.Errorf("%v", err)
 	}
 }

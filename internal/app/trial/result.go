@@ -17,8 +17,11 @@ import (
 func (t *trial) newResult() *report.Result {
 	r := verdict.Result(t.Scenario, t.World, t.Seed, t.started)
 	r.Replay, r.Facts = t.replay(t.Seed), facts(t.subjects)
-	if t.World == request.Live {
+	if t.Nodes != Model {
 		r.Nodes = string(t.Nodes)
+	}
+	if t.serverVersion != "" {
+		r.Versions["redis"] = t.serverVersion
 	}
 	for k, v := range t.Program {
 		r.Versions[k] = v
@@ -31,8 +34,14 @@ func (t *trial) replay(seed uint64) string {
 	line := fmt.Sprintf("sim run %s --seed %d", shellquote.Join(filepath.ToSlash(t.File)), seed)
 	if t.World != request.Live {
 		line += " --world " + t.World
+		if t.real() {
+			line += " --nodes " + string(t.Nodes)
+		}
 	} else if t.Nodes != server.Process {
 		line += " --nodes " + string(t.Nodes)
+	}
+	if t.Redis != "" {
+		line += " --redis " + shellquote.Join(t.Redis)
 	}
 	if t.World == request.Live && t.AllowHooks {
 		line += " --allow-hooks"

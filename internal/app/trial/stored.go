@@ -144,7 +144,11 @@ func asRun(v scenario.Variant, l *report.Lock) scenario.Variant {
 	if l == nil || !l.InPlace {
 		return v
 	}
-	return v.Demanding(program.Class(l.Class), l.Promise == toldPromise)
+	r := program.Ready{Class: program.Class(l.Class), Store: program.Store(l.Store)}
+	if l.Promise == toldPromise {
+		r.Can = []program.Ability{program.TellsValidity}
+	}
+	return v.Demanding(&r)
 }
 
 // rejudge judges all tries of a stored variant again.
@@ -163,7 +167,8 @@ func (t *trial) rejudge(ctx context.Context, s scenario.Variant, v *report.Varia
 	var tries []attempt
 	for i, one := range v.Tries {
 		a := attempt{report.Variant{Name: v.Name, Settings: v.Settings, Lock: v.Lock,
-			Error: one.Error, Interrupted: one.Interrupted, TimedOut: one.TimedOut, WallMS: one.WallMS, Pace: one.Pace}, one.Seed}
+			Error: one.Error, Interrupted: one.Interrupted, TimedOut: one.TimedOut, Unknown: one.Unknown,
+			WallMS: one.WallMS, Pace: one.Pace}, one.Seed}
 		var err error
 		if a.History, err = loadHistory(t.dir, v.Name, tryFolder(v.Name, i+1, v.Shown)); err != nil {
 			return err

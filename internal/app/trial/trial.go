@@ -1,13 +1,11 @@
 package trial
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -32,8 +30,10 @@ type Options struct {
 	Tries int
 	// World is Live or Virtual; empty: Live.
 	World string
-	// Nodes says where the nodes of a live world come from; empty: server.Auto.
+	// Nodes says where the nodes come from: one of Providers; empty: server.Auto.
 	Nodes server.Provider
+	// Redis is the program of nodes that are processes, as server.FindRedis takes it; empty: the machine's.
+	Redis string
 	// AllowHooks says that commands which the scenario names may be run. The
 	// caller sees to it that there are none otherwise.
 	AllowHooks bool
@@ -58,9 +58,6 @@ type Options struct {
 	// Progress is told what each variant is doing; nil: nobody.
 	Progress func(variant, phase string)
 }
-
-// ErrNotVirtual says that a lock program was to be put on trial in the virtual world.
-var ErrNotVirtual = errors.New("a lock program runs in real time, and not in the virtual world")
 
 // EnvironmentError says that the machine lacks something.
 type EnvironmentError struct {
@@ -91,36 +88,34 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*Trial, error) {
 	}
 	var err error
 	if o.Programs == nil {
-		if o.Programs, err = Greet(ctx, []*scenario.Scenario{s}, nil); err != nil {
+		if o.Programs, err = Greet(ctx, []*scenario.Scenario{s}, nil, o.World); err != nil {
 			return nil, err
 		}
-	}
-	subjects := o.Programs.subjects(s, o.Nodes)
-	if o.World == request.Live {
-		if o.Nodes, err = prepare(ctx, s.Name, subjects, o.Nodes, o.PasswordEnv); err != nil {
-			return nil, err
-		}
-	} else if slices.ContainsFunc(subjects, func(s subject) bool { return s.program() != nil }) {
-		return nil, ErrNotVirtual
 	}
 	if o.Tries == 0 {
 		o.Tries = DefaultTries(o.World)
 	}
-	started := o.Now()
-	dir, err := runs.Make(o.Out, s.Name, started, o.Seed)
+	t := &trial{Scenario: s, Options: o, subjects: o.Programs.subjects(s, o.Nodes), started: o.Now()}
+	if o.World == request.Live {
+		err = t.prepareLive(ctx)
+	} else {
+		err = t.prepareVirtual(ctx)
+	}
 	if err != nil {
+		return nil, err
+	}
+	if t.dir, err = runs.Make(o.Out, s.Name, t.started, o.Seed); err != nil {
 		return nil, &EnvironmentError{Err: err, Hint: "choose another folder with --out"}
 	}
-	t := &trial{Scenario: s, Options: o, subjects: subjects, dir: dir, started: started}
 	if err := t.begin(); err != nil {
 		return nil, err
 	}
 	result := t.run(ctx)
 	if t.refused != nil {
-		return nil, errors.Join(&EnvironmentError{Err: t.refused, Hint: hintFor(o.Nodes, t.refused)}, os.RemoveAll(dir))
+		return nil, errors.Join(&EnvironmentError{Err: t.refused, Hint: hintFor(t.Nodes, t.refused)}, os.RemoveAll(t.dir))
 	}
 	page, err := t.store(result)
-	return &Trial{Result: result, Dir: dir, Report: page}, err
+	return &Trial{Result: result, Dir: t.dir, Report: page}, err
 }
 
 // trial is a trial in progress.
@@ -131,6 +126,10 @@ type trial struct {
 	subjects []subject
 	dir      string
 	started  time.Time
+	// server is the program of servers in virtual time, with its version; empty: there are none.
+	server, serverVersion string
+	// etcd is the program etcd, for lock programs that keep their lock in it; empty: there are none.
+	etcd string
 
 	mu       sync.Mutex
 	versions map[string]string
@@ -146,6 +145,9 @@ func (t *trial) run(ctx context.Context) *report.Result {
 	var wg sync.WaitGroup
 	for i := range t.subjects {
 		wg.Go(func() { r.Variants[i] = t.variant(ctx, t.subjects[i]) })
+		if t.real() { // a run keeps a processor busy
+			wg.Wait()
+		}
 	}
 	wg.Wait()
 	r.WallMS = t.Now().Sub(t.started).Milliseconds()
@@ -168,7 +170,7 @@ func (t *trial) once(ctx context.Context, v subject, try int) attempt {
 	}
 	running, cancel := t.within(ctx)
 	defer cancel()
-	outcome, err := t.carryOut(running, v, out.seed, progress)
+	outcome, err := t.carryOut(running, &v, out.seed, progress)
 	late := running.Err() != nil && ctx.Err() == nil
 	if late && errors.Is(err, running.Err()) { // which is out of time, too
 		err = machine.TookTooLong(0, "it did not begin within %v (--timeout)", t.Timeout)
@@ -176,11 +178,14 @@ func (t *trial) once(ctx context.Context, v subject, try int) attempt {
 	if t.World == request.Live {
 		out.Pace = paceOf(&outcome, &v.Setup)
 	}
+	var unknown *world.Unknown
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		outcome.Interrupted = true // while its parts were being started
+	case errors.As(err, &unknown):
+		out.Unknown = unknown.Why
 	case err != nil && outcome.TooSlow != "":
-		out.Pace.BrokeOff = err.Error()
+		out.Unknown = err.Error()
 	case err != nil:
 		out.Error = err.Error()
 	}
@@ -228,42 +233,43 @@ func (t *trial) within(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeout(ctx, t.Timeout)
 }
 
-func (t *trial) carryOut(ctx context.Context, v subject, seed uint64, progress func(string)) (out runner.Outcome, err error) {
-	dir := filepath.Join(t.dir, v.Name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return out, err
+// config is a run of a variant, without its world.
+func (t *trial) config(s *subject, seed uint64) runner.Config {
+	return runner.Config{Scenario: t.Name, Variant: s.Variant, Seed: seed, World: t.World, Started: t.started, Program: s.program()}
+}
+
+func (t *trial) carryOut(ctx context.Context, s *subject, seed uint64, progress func(string)) (runner.Outcome, error) {
+	c := t.config(s, seed)
+	c.Dir, c.Progress = filepath.Join(t.dir, s.Name), progress
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return runner.Outcome{}, err
 	}
-	file, err := os.Create(filepath.Join(dir, runs.History))
+	switch {
+	case t.World == request.Live:
+		return t.carryOutLive(ctx, s, c)
+	case t.real():
+		return t.carryOutTwice(ctx, s, c)
+	}
+	c.Open = func(spec world.Spec) (world.World, error) { return virtual.Open(ctx, spec) }
+	return runToFile(c, filepath.Join(c.Dir, runs.History))
+}
+
+func (t *trial) carryOutLive(ctx context.Context, s *subject, c runner.Config) (out runner.Outcome, err error) {
+	file, err := os.Create(filepath.Join(c.Dir, runs.History))
 	if err != nil {
 		return out, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	var pace *machine.Pace
-	config := runner.Config{
-		Scenario: t.Name, Variant: v.Variant, Seed: seed, World: t.World, Started: t.started, Dir: dir,
-		History:  file, // each event at once: a killed run leaves what happened
-		Program:  v.program(),
-		Progress: progress,
-		Open: func(spec world.Spec) (world.World, error) {
-			if t.World == request.Virtual {
-				return virtual.Open(ctx, spec)
-			}
-			o := liveOptions(t.Nodes, runName(t.Name, v.Name), &v.Setup, t.ClientCommand, t.PasswordEnv)
-			o.Resting, o.Pace = t.Resting, pace
-			return live.Open(ctx, spec, o)
-		},
-	}
-	if t.World == request.Virtual { // the seed makes it again
-		buffered := bufio.NewWriterSize(file, 1<<16)
-		defer func() { err = errors.Join(err, buffered.Flush()) }()
-		config.History, config.WriteLater = buffered, true
-		return runner.Run(config)
-	}
-	var end func()
-	pace, end = machine.WatchPace()
+	c.History = file // each event at once: a killed run leaves what happened
+	pace, end := machine.WatchPace()
 	defer end()
-	out, err = runner.Run(config)
-	tellPace(&out, pace, err, &v.Setup)
+	c.Open = func(spec world.Spec) (world.World, error) {
+		o := t.live(runName(t.Name, s.Name), &s.Setup)
+		o.Resting, o.Pace = t.Resting, pace
+		return live.Open(ctx, spec, o)
+	}
+	out, err = runner.Run(c)
+	tellPace(&out, pace, err, &s.Setup)
 	return out, err
 }
 

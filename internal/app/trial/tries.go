@@ -90,7 +90,7 @@ func (t *trial) variant(ctx context.Context, v subject) report.Variant {
 // nothing has come out that another try could not mend.
 func worthAnother(tries []attempt) bool {
 	last := &tries[len(tries)-1]
-	if last.Error != "" || last.BrokeOff() || last.Interrupted || last.StoppedAfter != "" {
+	if last.Error != "" || last.Unknown != "" || last.Interrupted || last.StoppedAfter != "" {
 		return false
 	}
 	missing := false
@@ -116,7 +116,7 @@ func combine(tries []attempt, allowed int) report.Variant {
 		return out
 	}
 	last := &tries[len(tries)-1]
-	out.Error, out.Interrupted = last.Error, last.Interrupted
+	out.Error, out.Interrupted, out.Unknown = last.Error, last.Interrupted, last.Unknown
 	out.Shown, out.Tries = shown+1, nil
 	for i := range tries {
 		out.Tries = append(out.Tries, tryOf(tries, i, shown))
@@ -140,7 +140,7 @@ func combine(tries []attempt, allowed int) report.Variant {
 			p.Events, p.Counterexample = nil, nil
 		}
 	}
-	if last.BrokeOff() {
+	if last.Unknown != "" {
 		out.Pace = last.Pace
 	}
 	verdict.Settle(&out)
@@ -202,7 +202,7 @@ func bestOf(tries []attempt) int {
 func tryOf(tries []attempt, i, shown int) report.Try {
 	a := &tries[i]
 	one := report.Try{Seed: a.seed, Folder: tryFolder(a.Name, i+1, shown+1),
-		Interrupted: a.Interrupted, TimedOut: a.TimedOut, Error: a.Error, WallMS: a.WallMS, Pace: a.Pace}
+		Interrupted: a.Interrupted, TimedOut: a.TimedOut, Error: a.Error, Unknown: a.Unknown, WallMS: a.WallMS, Pace: a.Pace}
 	for _, p := range a.Properties {
 		if one.Verdicts == nil {
 			one.Verdicts = make(map[checker.Property]checker.Verdict)

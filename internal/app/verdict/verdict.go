@@ -36,6 +36,10 @@ func Result(s *scenario.Scenario, world string, seed uint64, started time.Time) 
 // Judge has the properties decided that the scenario expects something of, and
 // those that every lock is asked for, by the history of out.
 func Judge(ctx context.Context, v scenario.Variant, out *report.Variant) {
+	if out.Unknown != "" && out.Pace == nil { // whatever was recorded
+		Settle(out)
+		return
+	}
 	if out.Interrupted {
 		ctx = context.Background() // the checker may still look at what there is
 	}
@@ -68,7 +72,7 @@ func expected(v scenario.Variant, f checker.Finding) checker.Verdict {
 // excuse marks what is not as expected, and may be so because the machine was too slow. A violation that no machine
 // can bring about is none of these: a correct lock does not show it, however slow everything is.
 func excuse(v *report.Variant) {
-	if !v.Pace.TooSlow() || v.Interrupted {
+	if v.Slowness() == "" || v.Interrupted {
 		return
 	}
 	violated := func(name checker.Property) bool {
@@ -83,9 +87,9 @@ func excuse(v *report.Variant) {
 
 // Settle makes a variant what its properties are.
 func Settle(v *report.Variant) {
-	broke := v.BrokeOff()
-	v.Met, v.Undecided, v.TooSlow = v.Error == "" && !broke && len(v.Properties) > 0, broke, ""
-	slow := broke
+	unknown := v.Unknown != ""
+	v.Met, v.Undecided, v.TooSlow = v.Error == "" && !unknown && len(v.Properties) > 0, unknown, ""
+	slow := unknown
 	for i := range v.Properties {
 		p := &v.Properties[i]
 		v.Met = v.Met && p.Met
@@ -93,7 +97,7 @@ func Settle(v *report.Variant) {
 		slow = slow || p.TooSlow
 	}
 	if slow {
-		v.TooSlow = v.Pace.Words()
+		v.TooSlow = v.Slowness()
 	}
 }
 

@@ -24,7 +24,7 @@ const Version = 1
 // Card is a report card: what can be relied on with one lock, or with several side by side.
 type Card struct {
 	CardVersion int `json:"card_version"`
-	// World is live or virtual, Nodes how the nodes were provided (empty in the virtual world).
+	// World is live or virtual, Nodes how the nodes were provided (empty where they are models).
 	World string `json:"world"`
 	Nodes string `json:"nodes,omitempty"`
 	Seed  uint64 `json:"seed"`

@@ -116,6 +116,9 @@ func (c *Card) facts() []string {
 
 // place says in a word and in a sentence where the runs took place.
 func (c *Card) place() (word, sentence string) {
+	if c.World == "virtual" && c.Nodes != "" {
+		return "virtual time", "The runs took place in virtual time, with real programs and servers: network and clocks are models."
+	}
 	if c.World == "virtual" {
 		return "virtual", "The runs took place in the virtual world: nodes, network and clocks are models."
 	}

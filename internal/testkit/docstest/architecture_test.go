@@ -99,6 +99,7 @@ var naming = []string{
 	"internal/report/compare/sides.go sidesOf",
 	"internal/report/junit.go junitSuitesOf",
 	"internal/report/limits.go limits",
+	"internal/report/result.go realInVirtualTime",
 	"internal/report/resultpage.go facts",
 	"internal/report/text.go head",
 }

@@ -30,7 +30,7 @@ func needDocker(t testing.TB) {
 }
 
 var engineReady = sync.OnceValue(func() error {
-	_, err := server.Settle(context.Background(), server.Docker)
+	_, err := server.Settle(context.Background(), server.Docker, "")
 	if err == nil {
 		_, err = exec.LookPath("docker") // which builds the image
 	}

@@ -15,7 +15,7 @@ import (
 
 // TestABusyServerIsWaitedFor: what it refuses while a script runs is asked again, and no other refusal is.
 func TestABusyServerIsWaitedFor(t *testing.T) {
-	if _, err := FindRedis(); err != nil {
+	if _, err := FindRedis(""); err != nil {
 		suite.Lacks(t, "redis-server")
 	}
 	ctx := context.Background()

@@ -30,29 +30,29 @@ func Providers() []Provider { return []Provider{Auto, Process, Docker, External}
 // ErrNowhere says that this machine has nothing to run a server with.
 var ErrNowhere = errors.New("there is neither redis-server nor a Docker engine to run the nodes")
 
-// Settle turns Auto into what this machine has, and makes sure that any other
-// choice can be had.
-func Settle(ctx context.Context, p Provider) (Provider, error) {
+// Settle turns Auto into what this machine has, and makes sure that any other choice can be had. redis names the program of nodes that are
+// processes, see Options.
+func Settle(ctx context.Context, p Provider, redis string) (Provider, error) {
 	switch p {
 	case Process:
-		_, err := FindRedis()
+		_, err := FindRedis(redis)
 		return p, err
 	case Docker:
 		return p, engineAnswers(ctx)
 	case External: // the resource still needs a place
-		_, err := Settle(ctx, Auto)
+		_, err := Settle(ctx, Auto, redis)
 		return p, err
 	case Auto, "":
-		return settleAuto(ctx)
+		return settleAuto(ctx, redis)
 	}
 	return p, fmt.Errorf("nodes cannot come from %q", p)
 }
 
-// settleAuto prefers processes.
-func settleAuto(ctx context.Context) (Provider, error) {
-	_, noRedis := FindRedis()
-	if noRedis == nil {
-		return Process, nil
+// settleAuto prefers processes. Whoever names their program wants them.
+func settleAuto(ctx context.Context, redis string) (Provider, error) {
+	_, noRedis := FindRedis(redis)
+	if noRedis == nil || redis != "" {
+		return Process, noRedis
 	}
 	noEngine := engineAnswers(ctx)
 	if noEngine == nil {
@@ -73,6 +73,8 @@ func engineAnswers(ctx context.Context) error {
 type Options struct {
 	// Nodes says where the nodes come from; empty: Auto.
 	Nodes Provider
+	// Redis is the program of nodes that are processes, as FindRedis takes it; empty: the machine's.
+	Redis string
 	// Existing are the nodes with External.
 	Existing *Existing
 	// Image is what nodes in Docker run in; empty: docker.DefaultImage.
@@ -84,7 +86,7 @@ type Options struct {
 
 // chooseHosts decides where the servers run.
 func (s *Servers) chooseHosts(ctx context.Context, o Options) (err error) {
-	p, err := Settle(ctx, o.Nodes)
+	p, err := Settle(ctx, o.Nodes, o.Redis)
 	if err != nil {
 		return err
 	}
@@ -93,7 +95,7 @@ func (s *Servers) chooseHosts(ctx context.Context, o Options) (err error) {
 	}
 	s.storeHost = s.Host
 	if p == External {
-		if p, err = Settle(ctx, Auto); err != nil {
+		if p, err = Settle(ctx, Auto, o.Redis); err != nil {
 			return err
 		}
 		s.storeHost, err = o.open(ctx, p, s.spec)
@@ -109,7 +111,7 @@ func (o *Options) open(ctx context.Context, p Provider, spec *world.Spec) (Host,
 		return openExisting(ctx, o.Existing, spec)
 	}
 	if p == Process {
-		binary, err := FindRedis()
+		binary, err := FindRedis(o.Redis)
 		h := processHost{binary: binary}
 		if o.Resting != nil {
 			h.loans = &loans{from: o.Resting}

@@ -18,7 +18,7 @@ import (
 
 // The passwords are in nobody's sight: not among the arguments of processes, and not on disk.
 func TestNoPasswordCanBeRead(t *testing.T) {
-	if _, err := FindRedis(); err != nil {
+	if _, err := FindRedis(""); err != nil {
 		suite.Lacks(t, "redis-server")
 	}
 	t.Setenv("REDLOCK_SIM_ETCD", "/nonexistent")
@@ -118,7 +118,7 @@ func TestALinkPassesNoAnswerToItsPassword(t *testing.T) {
 
 // Clients of any version may publish.
 func TestClientsMayDoAnything(t *testing.T) {
-	binary, err := FindRedis()
+	binary, err := FindRedis("")
 	if err != nil {
 		suite.Lacks(t, "redis-server")
 	}

@@ -53,25 +53,36 @@ func leftCheck(name string, left interface {
 
 func examineRedis(ctx context.Context) Check {
 	c := Check{Name: "redis-server", For: "nodes as processes", Hint: "apt-get install redis-server"}
-	path, err := FindRedis()
+	path, err := FindRedis("")
 	if err != nil {
 		c.Err = ErrNoRedis
 		return c
 	}
+	version, err := VersionOf(ctx, path)
+	if err != nil {
+		c.Err = err
+		return c
+	}
+	c.Found = path + ", version " + version
+	return c
+}
+
+// VersionOf is the version of a server program, as it stands in results: "7.0.15", or "Valkey 8.1.0".
+func VersionOf(ctx context.Context, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	out, err := machine.Output(ctx, path, "--version")
 	if err != nil {
-		c.Err = fmt.Errorf("%s does not run: %w", path, err)
-		return c
+		return "", fmt.Errorf("%s does not run: %w", path, err)
 	}
-	c.Found = path
 	for field := range strings.FieldsSeq(out) {
-		if v, ok := strings.CutPrefix(field, "v="); ok {
-			c.Found = path + ", version " + v
+		if v, ok := strings.CutPrefix(field, "v="); ok && strings.HasPrefix(out, "Valkey") {
+			return "Valkey " + v, nil
+		} else if ok {
+			return v, nil
 		}
 	}
-	return c
+	return "", fmt.Errorf("%s is neither redis-server nor valkey-server: it does not tell its version", path)
 }
 
 func examineFaketime() Check {

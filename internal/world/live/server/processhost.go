@@ -2,11 +2,13 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
@@ -15,14 +17,13 @@ import (
 // ErrNoRedis says that no redis-server is installed.
 var ErrNoRedis = errors.New("redis-server is not installed")
 
-// FindRedis is the path of redis-server: $REDLOCK_SIM_REDIS_SERVER, or the one
-// in PATH.
-func FindRedis() (string, error) {
-	name := os.Getenv("REDLOCK_SIM_REDIS_SERVER")
-	if name == "" {
-		name = "redis-server"
+// FindRedis is the path of a server program: of the one that is named, else of $REDLOCK_SIM_REDIS_SERVER, else of redis-server. Names
+// without a folder are looked up in PATH.
+func FindRedis(named string) (string, error) {
+	path, err := exec.LookPath(cmp.Or(named, os.Getenv("REDLOCK_SIM_REDIS_SERVER"), "redis-server"))
+	if err == nil {
+		path, err = filepath.Abs(path) // it is started in another folder
 	}
-	path, err := exec.LookPath(name)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNoRedis, err)
 	}

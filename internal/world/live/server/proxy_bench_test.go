@@ -14,7 +14,7 @@ import (
 
 // BenchmarkRoundTrip compares a PING over a proxied link with a direct one.
 func BenchmarkRoundTrip(b *testing.B) {
-	binary, err := FindRedis()
+	binary, err := FindRedis("")
 	if err != nil {
 		suite.Lacks(b, "redis-server")
 	}

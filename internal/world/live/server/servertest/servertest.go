@@ -33,7 +33,7 @@ type Redis struct {
 // Start starts a server with arguments of its own. Its clock shows epoch, in s since 1970.
 func Start(t *testing.T, epoch int64, args ...string) *Redis {
 	t.Helper()
-	binary, err := server.FindRedis()
+	binary, err := server.FindRedis("")
 	if err != nil {
 		suite.Lacks(t, "redis-server")
 	}

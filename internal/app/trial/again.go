@@ -1,0 +1,133 @@
+package trial
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
+	"github.com/redlock-sim/redlock-sim/internal/runner"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/virtual/guests"
+)
+
+// carryOutTwice makes a run of real programs and servers in virtual time, and makes it again with the same seed. Only what repeats is
+// judged: what differs came from something that sim does not control.
+func (t *trial) carryOutTwice(ctx context.Context, s *subject, c runner.Config) (out runner.Outcome, err error) {
+	open := func(dir string) func(world.Spec) (world.World, error) {
+		return func(spec world.Spec) (world.World, error) { return guests.Open(ctx, spec, t.guests(s, dir)) }
+	}
+	first, second := filepath.Join(c.Dir, runs.History), filepath.Join(c.Dir, runs.HistoryAgain)
+	c.Open = open(c.Dir)
+	out, err = runToFile(c, first)
+	if out.Interrupted || isStop(ctx, err) {
+		return out, stopped(ctx, &out)
+	}
+	if err != nil {
+		return out, err
+	}
+	c.Open, c.Dir = open(""), "" // the logs are there
+	if progress := c.Progress; progress != nil {
+		c.Progress = func(phase string) { progress("the same again, " + phase) }
+	}
+	again, err := runToFile(c, second)
+	var unknown *world.Unknown
+	switch {
+	case again.Interrupted, isStop(ctx, err):
+		return out, errors.Join(stopped(ctx, &out), os.Remove(second))
+	case errors.As(err, &unknown):
+		return out, err
+	case err != nil:
+		return out, &world.Unknown{Why: "the same run again failed: " + err.Error()}
+	}
+	difference, err := firstDifference(first, second)
+	if err != nil || difference == "" {
+		return out, errors.Join(err, os.Remove(second))
+	}
+	return out, &world.Unknown{Why: fmt.Sprintf("two runs with seed %d differ: %s", c.Seed, difference)}
+}
+
+// isStop reports that a run could not begin because it was to end.
+func isStop(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, ctx.Err())
+}
+
+// stopped says that a run was not made twice, because it took too long or somebody interrupted it.
+func stopped(ctx context.Context, out *runner.Outcome) error {
+	if out.Interrupted = !errors.Is(ctx.Err(), context.DeadlineExceeded); out.Interrupted {
+		return &world.Unknown{Why: "it was interrupted before it had been made twice"}
+	}
+	return &world.Unknown{Why: "it was not made twice in time (--timeout)"}
+}
+
+// runToFile makes a run that the seed makes again, and writes its history into a file.
+func runToFile(c runner.Config, path string) (out runner.Outcome, err error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return out, err
+	}
+	buffered := bufio.NewWriterSize(file, 1<<16)
+	c.History, c.WriteLater = buffered, true
+	out, err = runner.Run(c)
+	return out, errors.Join(err, buffered.Flush(), file.Close())
+}
+
+// firstDifference says in which line two files differ first, and how; empty: they do not.
+func firstDifference(one, other string) (string, error) {
+	a, err := os.Open(one)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = a.Close() }()
+	b, err := os.Open(other)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = b.Close() }()
+	inA, inB := bufio.NewReader(a), bufio.NewReader(b)
+	for line := 1; ; line++ {
+		x, errA := inA.ReadBytes('\n')
+		y, errB := inB.ReadBytes('\n')
+		if !bytes.Equal(x, y) {
+			at := 0
+			for at < min(len(x), len(y)) && x[at] == y[at] {
+				at++
+			}
+			return fmt.Sprintf("line %d of %s has %s, and that of %s has %s",
+				line, filepath.Base(one), around(x, at), filepath.Base(other), around(y, at)), nil
+		}
+		if errA != nil || errB != nil {
+			return "", notEnd(errors.Join(errA, errB))
+		}
+	}
+}
+
+func notEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// around is what stands in a line at a place, and some of what stands beside it.
+func around(line []byte, at int) string {
+	const before, behind = 30, 50
+	if line = bytes.TrimSpace(line); len(line) == 0 {
+		return "nothing"
+	}
+	from, to := max(at-before, 0), min(at+behind, len(line))
+	text := strings.ToValidUTF8(string(line[min(from, to):to]), "�")
+	if from > 0 {
+		text = "..." + text
+	}
+	if to < len(line) {
+		text += "..."
+	}
+	return text
+}

@@ -210,6 +210,23 @@ func TestOthersAreStartedMeanwhile(t *testing.T) {
 		w.ends(w.start(w.a, "client", []string{"/usr/bin/python3", "-c", ask}), server)
 		return w.history()
 	}
+	sameBesideOthers(t, one)
+}
+
+// TestOthersEndMeanwhile has children of this process end all the time: the kernel then shows their signal to this process, wherever it
+// looks at a signalfd of the program.
+func TestOthersEndMeanwhile(t *testing.T) {
+	sameBesideOthers(t, func() string {
+		w := newWorld(t, 1)
+		defer w.Close()
+		w.ends(w.start(w.a, "p", command(t, "C", "signalfd")))
+		return w.history()
+	})
+}
+
+// sameBesideOthers makes a history many times while this process starts others, which end at once.
+func sameBesideOthers(t *testing.T, one func() string) {
+	t.Helper()
 	quiet := one()
 	ctx, end := context.WithCancel(t.Context())
 	var starting sync.WaitGroup

@@ -192,7 +192,7 @@ func (g *Program) run() {
 		}
 	}
 	if w := t.wait; w != nil {
-		if pollNow(w.fds) == 0 && (w.child == 0 || !t.p.needNotWait(w.child)) {
+		if !hasNow(w.fds, w.signals) && (w.child == 0 || !t.p.needNotWait(w.child)) {
 			w.ready = false
 			return
 		}

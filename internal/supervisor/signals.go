@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -274,6 +275,32 @@ func (p *process) signalsOf(fd int) (set signalSet, is bool) {
 		}
 	}
 	return set, false
+}
+
+// hasNow reports whether one of the descriptors has something. An epoll that has a signalfd shows signals of whoever looks, so while there
+// are such signals for this process nobody can tell: they are gone when one of its threads has taken them.
+func hasNow(fds []unix.PollFd, signals signalSet) bool {
+	for pollNow(fds) > 0 {
+		if signals == 0 || ownSignals()&signals == 0 && pollNow(fds) > 0 && ownSignals()&signals == 0 {
+			return true
+		}
+		takePreemption()
+		runtime.Gosched()
+	}
+	return false
+}
+
+// takePreemption takes the signal by which Go asks this thread to let others run: it is blocked here, and would stay.
+func takePreemption() {
+	set, none := setOf(unix.SIGURG), unix.Timespec{}
+	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGTIMEDWAIT, uintptr(unsafe.Pointer(&set)), 0, //nolint:gosec // for the kernel
+		uintptr(unsafe.Pointer(&none)), unsafe.Sizeof(set), 0, 0) //nolint:gosec // for the kernel
+}
+
+// ownSignals are those that were sent to this process, or this thread, and that nobody has taken.
+func ownSignals() signalSet {
+	text, _ := os.ReadFile("/proc/thread-self/status")
+	return numberIn(text, "SigPnd") | numberIn(text, "ShdPnd")
 }
 
 // pidOf is the number, as the program sees it, of the process that a pidfd stands for.

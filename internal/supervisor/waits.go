@@ -31,7 +31,7 @@ func (t *thread) await(w *wait, fds []unix.PollFd) {
 	}
 	g := t.p.program
 	// Signals first: to look at an epoll that has a signalfd makes it forget them.
-	if w.masked && t.hasSignal(w.mask) || w.signals != 0 && t.hasAny(w.signals) || ready || pollNow(mine) > 0 {
+	if w.masked && t.hasSignal(w.mask) || w.signals != 0 && t.hasAny(w.signals) || ready || hasNow(mine, w.signals) {
 		t.goNativeUnlessInDoubt()
 		return
 	}

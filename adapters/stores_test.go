@@ -48,7 +48,7 @@ func TestStores(t *testing.T) {
 			if out := run("conform", program); !strings.Contains(out, "\nconforms: ") {
 				t.Errorf("conform says\n%s", out)
 			}
-			out := run("run", "dead-holder", "lost-release", "watchdog", "--lock", program, "--out", t.TempDir())
+			out := run("run", "dead-holder", "lost-release", "watchdog", "--world", "live", "--lock", program, "--out", t.TempDir())
 			if !strings.Contains(out, "0 unexpected, 0 undecided") {
 				t.Errorf("run says\n%s", out)
 			}

@@ -31,8 +31,7 @@ type cardFiles struct {
 }
 
 func newAuditCommand(a *cli) *cobra.Command {
-	r := request.Audit{World: request.Live, Nodes: cmp.Or(a.project.Nodes, string(server.Auto)), Timeout: request.Duration(10 * time.Minute),
-		Place: request.Place{Out: a.project.Out}}
+	r := request.Audit{Timeout: request.Duration(10 * time.Minute), Place: request.Place{Out: a.project.Out}}
 	var files cardFiles
 	var shard string
 	var allowPrograms bool
@@ -53,6 +52,9 @@ the violation is confirmed by what the nodes saw and shows in three of at most t
 Otherwise the cell is unknown. What sim conform finds counts in the row that it is about.
 The shortest scenario that shows a violation is kept beside the card.
 
+A lock program is audited in virtual time where it can be had, as of sim run: the same seed
+makes the same card. --world live audits it in real time.
+
 --expect takes the card.json of an earlier audit: a guarantee that was kept and is broken is
 an error. So is one that was broken and is kept, until the card is renewed. A cell in which
 "flaky" is true may be either.
@@ -64,6 +66,7 @@ Exit codes: 0 nothing broken, or all as --expect says, 1 broken, or not as expec
 2 something is unknown, or the machine was too slow, 3 bad flags, 4 the machine lacks
 something or a lock program does not work, 5 internal error, 130 interrupted.`,
 		Example: `  sim audit --lock 'python3 my_lock.py'
+  sim audit --lock 'python3 my_lock.py' --world live
   sim audit --lock redlock --world virtual
   sim audit --lock ours=bin/my-lock --lock redsync=bin/adapters/redsync
   sim audit --lock bin/my-lock --expect locks/card.json
@@ -77,9 +80,8 @@ something or a lock program does not work, 5 internal error, 130 interrupted.`,
 	c.Flags().StringArrayVar(&r.Locks, "lock", nil,
 		"the lock to audit: a command with its arguments, quoted as for a shell, or a lock of sim; NAME=LOCK names its column (repeatable)")
 	c.Flags().BoolVar(&allowPrograms, "allow-programs", false, "allow the lock program that sim.yaml names; read it first")
-	c.Flags().StringVar(&r.World, "world", r.World, "where to run: live (in real time) or virtual (in simulated time)")
-	registerWords(c, "world", []string{request.Live, request.Virtual})
-	c.Flags().StringVar(&r.Nodes, "nodes", r.Nodes,
+	worldFlag(c, &r.World, "lock programs virtual where this machine lets sim, locks of sim alone live")
+	c.Flags().StringVar(&r.Nodes, "nodes", cmp.Or(a.project.Nodes, string(server.Auto)),
 		"what the nodes are: process, docker or auto in the live world; model, process or auto in the virtual world (see sim run --help)")
 	registerWords(c, "nodes", slices.DeleteFunc(nodesWords(), func(w string) bool { return w == string(server.External) }))
 	redisFlag(c, &r.Redis)
@@ -120,8 +122,8 @@ func (a *cli) audit(
 		return app.Usagef("--shard does not go with --expect: a shard has a part of the card").
 			Hint("sim merge --expect %s", files.expect)
 	}
-	if !changed("nodes") && r.World == request.Virtual {
-		r.Nodes = string(server.Auto) // sim.yaml says it of the live world
+	if !changed("nodes") {
+		r.Nodes = "" // what sim.yaml says is for the live world alone
 	}
 	if !changed("seed") {
 		r.Seed = uint64(rand.Uint32())

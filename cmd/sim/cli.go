@@ -49,7 +49,8 @@ const exitPipe = 141
 // env is what requests need of the outside. What they are permitted, flags say.
 func (a *cli) env() *app.Env {
 	return &app.Env{System: a.system, Version: programVersion(), Now: a.now, Variable: a.variable,
-		CleanerCommand: cleanerCommand, WorkCommand: workCommand}
+		CleanerCommand: cleanerCommand, WorkCommand: workCommand,
+		RealTime: app.RealTime{Nodes: a.project.Nodes, Tries: a.project.Tries}}
 }
 
 // run carries out one command line and returns the exit code.

@@ -44,9 +44,11 @@ func TestCostIsTheSameInBothWorlds(t *testing.T) {
 	suite.All(t)
 	t.Parallel()
 	asProgram := []string{"--lock", "sim lock redlock"}
+	live := []string{"--world", "live"}
 	for world, got := range map[string]map[string]*checker.Cost{
 		"virtual": costs(t, "cost-acquire --world virtual"),
 		"live":    costs(t, "cost-acquire"), "a program": costs(t, "cost-acquire", asProgram...),
+		"a program in real time": costs(t, "cost-acquire", append(asProgram, live...)...),
 	} {
 		for variant, want := range map[string]int{"one-node": 1, "three-nodes": 3} {
 			c := got[variant]

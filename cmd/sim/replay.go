@@ -32,7 +32,7 @@ a narrow violation disappear.`,
 				}
 			}
 			f.Scenarios = args
-			f.settleNodes(c.Flags().Changed("nodes"))
+			f.permitImages(c.Flags().Changed("nodes"))
 			return a.runScenarios(c.Context(), f)
 		},
 	}

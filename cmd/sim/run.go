@@ -30,8 +30,7 @@ type runFlags struct {
 
 // runFlags are those where no flag says otherwise.
 func (a *cli) runFlags() runFlags {
-	return runFlags{Run: request.Run{World: request.Live, Nodes: a.project.Nodes, Repeat: 1, Tries: a.project.Tries,
-		Timeout: request.Duration(time.Hour), Place: request.Place{Out: a.project.Out}}}
+	return runFlags{Run: request.Run{Repeat: 1, Timeout: request.Duration(time.Hour), Place: request.Place{Out: a.project.Out}}}
 }
 
 func newRunCommand(a *cli) *cobra.Command {
@@ -53,13 +52,16 @@ writes it). The defaults of many flags can stand there, too.
 program; or a lock of sim. Then the scenario's demands on any lock count. What the lock
 cannot do by its own words is not applicable: it is listed, and not run.
 
+The program of --lock runs as it is, on real servers, in virtual time: the same seed makes
+the same run, and no machine is too slow. Each run is made twice, and is undecided if the
+two differ. Where virtual time cannot be had (see sim doctor), the first line says so, and
+the run takes real time. --world live asks for that: do it at night, and before a release.
+All else runs live, unless --world virtual asks for virtual time, with models of servers.
+
 Unless the scenario says otherwise, exclusive-lease, backed-grant, no-late-effect
-and linearizable-resource are expected to hold. On real servers an expected violation may
-not show because the machine was slow: see --tries. If it was too slow for a run, the
-last line says so, and what is not as expected is undecided. The virtual world is
-deterministic: no machine can disturb the schedule there, so one try is enough. Lock
-programs and real servers run there, too, as they are, in virtual time (on Linux; see sim
-doctor). Such a run is made twice, and is undecided if the two differ.
+and linearizable-resource are expected to hold. Live, an expected violation may not show
+because the machine was slow: see --tries. If it was too slow for a run, the last line says
+so, and what is not as expected is undecided.
 
 Exit codes: 0 every verdict as expected, 1 a verdict differs, 2 undecided, or the machine
 was too slow, 3 bad scenario or flags, 4 the machine lacks something or a lock program
@@ -72,7 +74,7 @@ does not work, 5 internal error, 130 interrupted.`,
   sim run --failed
   sim run gc-pause --nodes docker
   sim run all --lock 'python3 my_lock.py'
-  sim run all --world virtual --lock 'python3 my_lock.py'
+  sim run all --world live --lock 'python3 my_lock.py'
   sim run gc-pause --world virtual --nodes process --redis valkey-server
   sim run all --seed 42 --shard 2/4`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -117,7 +119,7 @@ func (a *cli) run(ctx context.Context, f runFlags, shard string, args []string, 
 	if f.Scenarios, err = a.whatToRun(&f, args, changed); err != nil || len(f.Scenarios) == 0 {
 		return err
 	}
-	f.settleNodes(changed("nodes"))
+	f.permitImages(changed("nodes"))
 	if changed("lock") && f.Lock == "" && a.project.Lock == "" && !f.AsPrograms {
 		return app.Usagef("--lock: name a program")
 	}
@@ -130,12 +132,13 @@ func (a *cli) run(ctx context.Context, f runFlags, shard string, args []string, 
 	return a.runScenarios(ctx, f)
 }
 
-// settleNodes takes what sim.yaml says of nodes for the live world alone. An image is run if the flag says so: named.
-func (f *runFlags) settleNodes(named bool) {
-	f.permit.Images = named && server.Provider(f.Nodes) == server.Docker
-	if !named && f.World == request.Virtual {
-		f.Nodes = string(server.Auto)
+// permitImages permits the images that scenarios name if the flag asks for nodes in Docker: named. What sim.yaml says of nodes is no
+// request of the user.
+func (f *runFlags) permitImages(named bool) {
+	if !named {
+		f.Nodes = ""
 	}
+	f.permit.Images = server.Provider(f.Nodes) == server.Docker
 }
 
 // whatToRun names the scenarios: those of the command line, else those of sim.yaml; with --failed those
@@ -199,9 +202,7 @@ func redisFlag(c *cobra.Command, to *string) {
 func (f *runFlags) ownFlags(a *cli, c *cobra.Command) {
 	c.Flags().BoolVar(&f.failed, "failed", false, "run again what did not end as expected in the last run below --out, or was not run: "+
 		"in the same world and with the same seed and --repeat, where flags do not say otherwise")
-	c.Flags().StringVar(&f.World, "world", f.World,
-		"where to run: live (real servers and processes, in real time) or virtual (in simulated time, where the same seed makes the same run)")
-	registerWords(c, "world", []string{request.Live, request.Virtual})
+	worldFlag(c, &f.World, "the programs of --lock virtual where this machine lets sim, all else live")
 	f.nodesFlags(a, c)
 	c.Flags().BoolVar(&f.permit.Hooks, "allow-hooks", false,
 		"with --nodes external: allow the commands that the scenario names under nodes.hooks; read them first")
@@ -224,8 +225,8 @@ func (f *runFlags) ownFlags(a *cli, c *cobra.Command) {
 		"with --nodes docker or --lock image:NAME one for each two processors; with --nodes external one)")
 	c.Flags().IntVar(&f.Repeat, "repeat", 1, "run every scenario this many times, each time with another seed, "+
 		"and say how often each verdict came; of the single runs only those with a new surprise are shown")
-	c.Flags().IntVar(&f.Tries, "tries", a.project.Tries, "run a variant up to this many times, each time with another seed, "+
-		"until every violation that it expects has shown (default: 3 live, 1 virtual); what is expected to hold must hold in every try")
+	c.Flags().IntVar(&f.Tries, "tries", 0, "in real time: run a variant up to this many times, each time with another seed, "+
+		"until every violation that it expects has shown (default: 3); what is expected to hold must hold in every try")
 	durationFlag(c, &f.Timeout, "timeout", "how long one run may take in real time, "+
 		"in both worlds (the scenario's time_limit bounds simulated time in the virtual world); 0s: as long as it wants")
 	c.Flags().StringVar(&f.junit, "junit", "", "write the results as JUnit XML to this file")
@@ -267,6 +268,13 @@ func (a *cli) concludeRuns(ctx context.Context, s *app.Suite, f runFlags) error 
 		}
 	}
 	return s.Verdict(ctx)
+}
+
+// worldFlag says in which world something is run; usual is which one where it does not.
+func worldFlag(c *cobra.Command, to *string, usual string) {
+	c.Flags().StringVar(to, "world", "", "where to run: live (real servers and processes, in real time) or "+
+		"virtual (in virtual time, where the same seed makes the same run) (default: "+usual+")")
+	registerWords(c, "world", []string{request.Live, request.Virtual})
 }
 
 // filterFlags choose among scenarios that were named.

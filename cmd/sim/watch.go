@@ -33,7 +33,7 @@ the newest run is <out>/watch/latest/report.html: reload it in the browser.`,
   sim watch my-pause.yaml`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			f.settleNodes(c.Flags().Changed("nodes"))
+			f.permitImages(c.Flags().Changed("nodes"))
 			return a.watch(c.Context(), args[0], f)
 		},
 	}

@@ -31,6 +31,15 @@ type Env struct {
 	// WorkCommand is the word that starts a process which takes a request on its standard input.
 	WorkCommand string
 	Permit      Permit
+	// RealTime is what the user's folder sets (sim.yaml) where a request leaves it open.
+	RealTime RealTime
+}
+
+// RealTime are settings of real time alone.
+type RealTime struct {
+	// Nodes is where nodes come from; empty: from where there are some. Tries is how often a variant may be run; 0: as usual.
+	Nodes string
+	Tries int
 }
 
 // Permit is what the user's own command line permits. No file, and no request from elsewhere, can.

@@ -71,7 +71,14 @@ func (e *Expectation) covers(labels []string) error {
 
 // Audit makes the report card of locks. expected says which card is expected; nil: none.
 func Audit(ctx context.Context, env *Env, r request.Audit, expected *Expectation, l Listener) (*AuditResult, error) {
-	usualJobs := r.Jobs == 0
+	locks, err := env.auditLocks(r)
+	if err != nil {
+		return nil, err
+	}
+	usualJobs, where := r.Jobs == 0, &place{world: &r.World, nodes: &r.Nodes, redis: r.Redis}
+	if err := env.settle(ctx, where, request.Live, standInsOf(locks), l); err != nil {
+		return nil, err
+	}
 	if usualJobs {
 		r.Jobs, _ = jobsFor(request.Live, server.Provider(r.Nodes), r.Locks...)
 	}
@@ -82,19 +89,12 @@ func Audit(ctx context.Context, env *Env, r request.Audit, expected *Expectation
 	if err != nil {
 		return nil, err
 	}
-	locks, err := env.auditLocks(r)
-	if err != nil {
-		return nil, err
-	}
 	if err := expected.covers(labelsOf(locks)); err != nil {
 		return nil, err
 	}
 	real, err := realInAudit(ctx, &r, locks)
 	if err != nil {
 		return nil, err
-	}
-	if real && usualJobs { // each run keeps a processor busy
-		r.Jobs = runtime.NumCPU()
 	}
 	if r.World == request.Live || real {
 		leave, err := env.enterLive(false, l)
@@ -103,10 +103,18 @@ func Audit(ctx context.Context, env *Env, r request.Audit, expected *Expectation
 		}
 		defer leave()
 	}
-	for i := range locks {
-		if locks[i].Programs, err = trial.Greet(ctx, nil, locks[i].StandIn, r.World); err != nil {
-			return nil, interruptedOr(ctx, err)
+	if err := greetLocks(ctx, locks, r.World); err != nil {
+		return nil, err
+	}
+	if why := storesInRealTime(standInsOf(locks)...); why != nil && where.chosen && real {
+		where.fallBack(env, why, l)
+		if err := greetLocks(ctx, locks, r.World); err != nil {
+			return nil, err
 		}
+		real = false
+	}
+	if real && usualJobs { // each run keeps a processor busy
+		r.Jobs = runtime.NumCPU()
 	}
 	self, err := Self()
 	if err != nil {
@@ -116,6 +124,16 @@ func Audit(ctx context.Context, env *Env, r request.Audit, expected *Expectation
 	o.Trial.Seed, o.Trial.Timeout = r.Seed, time.Duration(r.Timeout)
 	o.Trial.World, o.Trial.Nodes, o.Trial.Redis = r.World, server.Provider(r.Nodes), r.Redis
 	return env.auditIn(ctx, r, o, l)
+}
+
+// greetLocks has each lock program describe itself.
+func greetLocks(ctx context.Context, locks []audit.Lock, world string) (err error) {
+	for i := range locks {
+		if locks[i].Programs, err = trial.Greet(ctx, nil, locks[i].StandIn, world); err != nil {
+			return interruptedOr(ctx, err)
+		}
+	}
+	return nil
 }
 
 // auditIn audits in a folder of its own, or in that of the shard.
@@ -168,12 +186,6 @@ func (a *AuditResult) runPart(ctx context.Context, l Listener, s *share, o audit
 
 // checkAudit refuses what does not fit together.
 func checkAudit(r *request.Audit) error {
-	if err := checkWorld(r.World); err != nil {
-		return err
-	}
-	if len(r.Locks) == 0 {
-		return Usagef("name a lock").Hint("sim audit --lock redlock, or --lock 'python3 my_lock.py'")
-	}
 	providers := slices.DeleteFunc(trial.Providers(r.World), func(p server.Provider) bool { return p == server.External })
 	if err := checkNodes(r.World, r.Nodes, r.Redis, providers); err != nil {
 		return err
@@ -283,6 +295,9 @@ func casesOf(r request.Audit) (battery, costs []*scenario.Scenario, err error) {
 
 // auditLocks are the locks of a request, each with a label of its own.
 func (e *Env) auditLocks(r request.Audit) ([]audit.Lock, error) {
+	if len(r.Locks) == 0 {
+		return nil, Usagef("name a lock").Hint("sim audit --lock redlock, or --lock 'python3 my_lock.py'")
+	}
 	var list []audit.Lock
 	for _, text := range r.Locks {
 		label, own, err := e.labelled(text)
@@ -300,6 +315,14 @@ func (e *Env) auditLocks(r request.Audit) ([]audit.Lock, error) {
 	return list, nil
 }
 
+func standInsOf(locks []audit.Lock) []*scenario.StandIn {
+	list := make([]*scenario.StandIn, len(locks))
+	for i := range locks {
+		list[i] = locks[i].StandIn
+	}
+	return list
+}
+
 func labelsOf(locks []audit.Lock) []string {
 	list := make([]string, len(locks))
 	for i := range locks {
@@ -311,7 +334,7 @@ func labelsOf(locks []audit.Lock) []string {
 // auditLine is the command line of an audit.
 func auditLine(r request.Audit) string {
 	r.Timeout, r.NoShorten, r.AllowUndecided = 0, false, false // they change nothing of what is found
-	return request.Line([]string{"sim", "audit"}, &r, &request.Audit{World: request.Live, Nodes: string(server.Auto)}, "seed")
+	return request.Line([]string{"sim", "audit"}, &r, &request.Audit{Nodes: string(server.Auto)}, "seed")
 }
 
 // write writes the card in all its forms into its folder.

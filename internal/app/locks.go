@@ -86,11 +86,7 @@ func splitCommand(where, command string) ([]string, error) {
 // the place of all their locks, so that what applies is known before anything is run. No
 // program of a scenario is started without a word from the user.
 func (s *running) greetPrograms(ctx context.Context, list []*scenario.Scenario) error {
-	r := s.out.Request
-	own, err := s.standIn(r.Lock)
-	if err != nil {
-		return err
-	}
+	r, own := s.out.Request, s.own
 	if own == nil {
 		if err := s.checkPrograms(list); err != nil {
 			return err
@@ -108,6 +104,7 @@ func (s *running) greetPrograms(ctx context.Context, list []*scenario.Scenario) 
 			return err
 		}
 	}
+	var err error
 	s.programs, err = trial.Greet(ctx, list, own, r.World)
 	return err
 }
@@ -141,6 +138,10 @@ func (s *running) enterVirtual(ctx context.Context, list []*scenario.Scenario, o
 	if _, _, err := trial.VirtualServer(ctx, r.Redis); err != nil {
 		return err
 	}
+	if r.Tries > 1 {
+		return Usagef("--tries %d is for real time: in virtual time the same seed makes the same run", r.Tries).
+			Hint("--world live; or --repeat %d, which takes other seeds", r.Tries)
+	}
 	if s.usualJobs { // each run keeps a processor busy
 		r.Jobs = runtime.NumCPU()
 	}
@@ -159,7 +160,7 @@ func checkVirtualLock(where string, p *lock.Program, nodes string) error {
 		return Usagef("%s: %w (--nodes model)", where, trial.ErrOnModel).Hint("--nodes process")
 	}
 	if _, contained := program.Image(p.Command); contained {
-		return Usagef("%s: a lock program in a Docker image runs in real time", where).Hint("--world live")
+		return Usagef("%s: %w", where, errContained).Hint("--world live")
 	}
 	return nil
 }

@@ -52,16 +52,12 @@ const mostRepeats = 100_000
 // Run runs scenarios and judges what happened. It loads everything before it runs anything, so that a mistake in
 // the last file does not cost the time of the first. The suite is there also where runs failed: Suite.Verdict says how it ended.
 func Run(ctx context.Context, env *Env, r request.Run, l Listener) (*Suite, error) {
-	s := &running{Env: env, listener: l}
-	if r.Jobs == 0 {
-		r.Jobs, s.idleJobs = jobsFor(r.World, server.Provider(r.Nodes), r.Lock)
-		s.usualJobs = true
-	}
-	if err := checkRun(&r); err != nil {
+	s := &running{Env: env, listener: l, usualJobs: r.Jobs == 0, out: &Suite{Request: r}, leave: func() {}}
+	if err := s.settle(ctx); err != nil {
 		return nil, err
 	}
-	s.out, s.leave = &Suite{Request: r}, func() {}
 	defer func() { s.leave() }()
+	r = s.out.Request
 	if r.World == request.Live {
 		if err := s.enterLive(); err != nil {
 			return nil, err
@@ -90,6 +86,9 @@ type running struct {
 	*Env
 	listener Listener
 	out      *Suite
+	// own is the lock in the place of every scenario's; nil: each has its own.
+	own      *scenario.StandIn
+	place    place
 	programs *trial.Programs
 	self     string
 	share    *share
@@ -107,6 +106,31 @@ type running struct {
 	mu sync.Mutex
 	// told is how many of the units have been told of.
 	told int
+}
+
+// settle completes what is asked, and refuses what makes no sense.
+func (s *running) settle(ctx context.Context) (err error) {
+	r := &s.out.Request
+	if s.own, err = s.standIn(r.Lock); err != nil {
+		return err
+	}
+	s.place = place{world: &r.World, nodes: &r.Nodes, redis: r.Redis}
+	if err := s.Env.settle(ctx, &s.place, request.Live, []*scenario.StandIn{s.own}, s.listener); err != nil {
+		return err
+	}
+	s.settleJobs()
+	return checkRun(r)
+}
+
+// settleJobs says how many scenarios run at once, and how often each is tried, where nobody said so.
+func (s *running) settleJobs() {
+	r := &s.out.Request
+	if s.usualJobs {
+		r.Jobs, s.idleJobs = jobsFor(r.World, server.Provider(r.Nodes), r.Lock)
+	}
+	if r.Tries == 0 && r.World == request.Live {
+		r.Tries = s.RealTime.Tries
+	}
 }
 
 // enterLive makes sure that processes can be started, see Env.enterLive.
@@ -164,7 +188,23 @@ func (s *running) load(ctx context.Context) error {
 	if err := s.greetPrograms(ctx, list); err != nil {
 		return err
 	}
+	if why := storesInRealTime(s.own); why != nil && s.place.chosen && r.World == request.Virtual {
+		if err := s.fallBack(ctx, why); err != nil {
+			return err
+		}
+	}
 	s.self, err = Self()
+	return err
+}
+
+// fallBack runs in real time what cannot run in virtual time as it says itself.
+func (s *running) fallBack(ctx context.Context, why error) (err error) {
+	s.place.fallBack(s.Env, why, s.listener)
+	s.settleJobs()
+	if err := s.checkImages(ctx, s.out.Scenarios, s.out.Request); err != nil {
+		return err
+	}
+	s.programs, err = trial.Greet(ctx, s.out.Scenarios, s.own, request.Live)
 	return err
 }
 

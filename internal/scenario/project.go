@@ -21,10 +21,10 @@ const ProjectFile = "sim.yaml"
 type Project struct {
 	Scenarios []string `yaml:"scenarios" doc:"files, folders and shipped scenarios that sim run runs when none is named" max:"200" most:"100"`
 	Lock      string   `yaml:"lock" doc:"the command of your lock program, as for --lock; it is started only with --allow-programs" max:"4000"`
-	Nodes     string   `yaml:"nodes" doc:"where nodes come from; servers that exist already are named by the flag alone" values:"auto,process,docker" default:"auto"`
+	Nodes     string   `yaml:"nodes" doc:"where nodes come from in real time; servers that exist already are named by the flag alone" values:"auto,process,docker" default:"auto"`
 	Out       string   `yaml:"out" doc:"the folder in which runs are stored" max:"200" default:"reports"`
 	Jobs      int      `yaml:"jobs" doc:"how many scenarios to run at once" min:"1" max:"256"`
-	Tries     int      `yaml:"tries" doc:"how often to try a variant until every violation that it expects has shown" min:"1" max:"100"`
+	Tries     int      `yaml:"tries" doc:"how often to try a variant in real time until every violation that it expects has shown" min:"1" max:"100"`
 }
 
 // StandardProject holds sim's own defaults. Zero numbers: they depend on what is run.

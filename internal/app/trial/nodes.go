@@ -30,22 +30,31 @@ func Providers(world string) []server.Provider {
 // ErrOnModel says that a lock program was to meet models.
 var ErrOnModel = errors.New("a lock program meets real servers, and no models")
 
+// VirtualTime is why neither lock programs nor real servers can run in virtual time here, with what to do about it; nil: they can.
+func VirtualTime() *EnvironmentError {
+	err := guests.Available()
+	if err == nil {
+		return nil
+	}
+	var hinted *words.Hinted
+	if errors.As(err, &hinted) {
+		return &EnvironmentError{Err: hinted.Err, Hint: hinted.Hint}
+	}
+	return &EnvironmentError{Err: err}
+}
+
 // VirtualServer is the program of servers in virtual time, and its version: redis as server.FindRedis takes it. The error says why neither
 // servers nor lock programs can run so here.
 func VirtualServer(ctx context.Context, redis string) (path, version string, err error) {
-	if err := guests.Available(); err != nil {
-		hint := ""
-		var hinted *words.Hinted
-		if errors.As(err, &hinted) {
-			hint, err = hinted.Hint, hinted.Err
-		}
+	if missing := VirtualTime(); missing != nil {
 		if machine.LiveOn(runtime.GOOS) == nil {
-			if hint != "" {
-				hint += "; or "
+			if missing.Hint != "" {
+				missing.Hint += "; or "
 			}
-			hint += "--world live, which takes real time"
+			missing.Hint += "--world live, which takes real time"
 		}
-		return "", "", &EnvironmentError{Err: fmt.Errorf("lock programs and real servers cannot run in virtual time here: %w", err), Hint: hint}
+		missing.Err = fmt.Errorf("lock programs and real servers cannot run in virtual time here: %w", missing.Err)
+		return "", "", missing
 	}
 	if path, err = server.FindRedis(redis); err == nil {
 		version, err = server.VersionOf(ctx, path)

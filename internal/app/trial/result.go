@@ -32,12 +32,10 @@ func (t *trial) newResult() *report.Result {
 // replay is the command line that runs the scenario again.
 func (t *trial) replay(seed uint64) string {
 	line := fmt.Sprintf("sim run %s --seed %d", shellquote.Join(filepath.ToSlash(t.File)), seed)
-	if t.World != request.Live {
+	if own := t.Programs.own; t.World != request.Live || own != nil && own.Program != nil { // sim would choose the world of a program
 		line += " --world " + t.World
-		if t.real() {
-			line += " --nodes " + string(t.Nodes)
-		}
-	} else if t.Nodes != server.Process {
+	}
+	if t.real() || t.World == request.Live && t.Nodes != server.Process {
 		line += " --nodes " + string(t.Nodes)
 	}
 	if t.Redis != "" {

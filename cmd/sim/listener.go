@@ -73,7 +73,8 @@ func (l *listener) meter(line func() string) {
 	}
 }
 
-// runEnded prints a result; of repeated runs those with a surprise that none had before.
+// runEnded prints a result; of repeated runs those with a surprise that none had before. In a suite what is not as expected comes last, and
+// what does not apply is counted then.
 func (l *listener) runEnded(e app.RunEnded) {
 	if l.progress != nil {
 		l.progress.clear()
@@ -82,8 +83,10 @@ func (l *listener) runEnded(e app.RunEnded) {
 		_ = report.WriteJSON(l.stdout, e.Result)
 		return
 	}
-	if e.Request.Repeat > 1 && !l.told.News(e.Result) {
-		return
+	switch {
+	case e.Alone:
+		_ = report.WriteText(l.stdout, e.Result, shortPath(e.Report), l.textOptions())
+	case e.Request.Repeat > 1 && l.told.News(e.Result), e.Request.Repeat <= 1 && e.Result.Applies() && !e.Result.IsFinding():
+		_ = report.WriteSuiteText(l.stdout, e.Result, shortPath(e.Report), l.textOptions())
 	}
-	_ = report.WriteText(l.stdout, e.Result, shortPath(e.Report), l.textOptions())
 }

@@ -252,7 +252,7 @@ func (a *cli) runScenarios(ctx context.Context, f runFlags) error {
 func (a *cli) concludeRuns(ctx context.Context, s *app.Suite, f runFlags) error {
 	results := s.Results()
 	if !f.json {
-		if err := report.WriteRepeats(a.stdout, results, a.textOptions()); err != nil {
+		if err := a.tellSuite(s, results); err != nil {
 			return err
 		}
 		if s.Index != "" {
@@ -268,6 +268,27 @@ func (a *cli) concludeRuns(ctx context.Context, s *app.Suite, f runFlags) error 
 		}
 	}
 	return s.Verdict(ctx)
+}
+
+// tellSuite tells of a suite what was not told of its runs: what does not apply, what is not as expected, and how often what came.
+func (a *cli) tellSuite(s *app.Suite, results []*report.Result) error {
+	if len(s.Units) == 1 {
+		return nil
+	}
+	if err := report.WriteNotApplicable(a.stdout, results, a.textOptions()); err != nil {
+		return err
+	}
+	if s.Request.Repeat > 1 {
+		return report.WriteRepeats(a.stdout, results, a.textOptions())
+	}
+	for _, t := range s.Done {
+		if t != nil && t.Result != nil && t.Result.IsFinding() {
+			if err := report.WriteSuiteText(a.stdout, t.Result, shortPath(t.Report), a.textOptions()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // worldFlag says in which world something is run; usual is which one where it does not.

@@ -42,6 +42,8 @@ type Suite struct {
 type RunEnded struct {
 	Request request.Run
 	*trial.Trial
+	// Alone: it is the only run of its suite.
+	Alone bool
 }
 
 func (RunEnded) event() {}
@@ -319,7 +321,7 @@ func (s *running) tell(e Event) {
 func (s *Suite) tell(told int, l Listener) int {
 	for ; told < len(s.Units) && s.Done[s.Units[told]] != nil; told++ {
 		if t := s.Done[s.Units[told]]; t.Result != nil {
-			l.tell(RunEnded{s.Request, t})
+			l.tell(RunEnded{s.Request, t, len(s.Units) == 1})
 		}
 	}
 	return told

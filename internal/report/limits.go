@@ -85,7 +85,7 @@ func variantLimits(v *Variant) []string {
 		say("this machine was too slow for the run: %s. So what is not as expected is undecided: it speaks neither for nor against the lock.",
 			v.TooSlow)
 	} else if v.Unknown != "" {
-		say("nothing was judged: %s.", v.Unknown)
+		say("nothing was judged: %s.", inOneLine(v.Unknown))
 	}
 	if len(v.Tries) > 1 {
 		say("%s. A violation that showed in one of %d tries counts; "+

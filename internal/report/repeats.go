@@ -180,7 +180,7 @@ func (row *repeatedRow) beside() string {
 // WriteRepeats sums up the scenarios that were run more than once, for a person at a
 // terminal: those with a run that was not as expected first.
 func WriteRepeats(w io.Writer, results []*Result, o terminal.Options) error {
-	p := printer{terminal.New(o)}
+	p := printer{Printer: terminal.New(o)}
 	list := slices.DeleteFunc(repeatsOf(results), func(g *repeated) bool { return len(g.runs) < 2 })
 	slices.SortStableFunc(list, func(a, b *repeated) int {
 		return cmp.Compare(a.asExpected()-len(a.runs), b.asExpected()-len(b.runs))

@@ -73,6 +73,9 @@ func (r *Result) Applies() bool {
 	return len(r.Variants) == 0 || slices.ContainsFunc(r.Variants, func(v Variant) bool { return v.NotApplicable == "" })
 }
 
+// IsFinding reports that something was run, and did not come out as expected.
+func (r *Result) IsFinding() bool { return r.Applies() && outcomeOf(r) > asExpected }
+
 // realInVirtualTime says what of a run in virtual time is real; empty: all of it is a model, or the run took real time.
 func (r *Result) realInVirtualTime() string {
 	if r.World != "virtual" || r.Nodes == "" {
@@ -215,10 +218,13 @@ func (v *Variant) Doubt() string {
 	case v.TooSlow != "":
 		return "this machine was too slow: " + v.TooSlow
 	case v.Unknown != "":
-		return "the run tells nothing: " + v.Unknown
+		return "the run tells nothing: " + inOneLine(v.Unknown)
 	}
 	return ""
 }
+
+// inOneLine joins the lines of a text.
+func inOneLine(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ") }
 
 // Limit says why a run that TimedOut was ended.
 func (v *Variant) Limit() string {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -22,12 +23,24 @@ const (
 )
 
 // printer writes results for a person at a terminal.
-type printer struct{ *terminal.Printer }
+type printer struct {
+	*terminal.Printer
+	// suite: variants that do not apply are told of by WriteNotApplicable.
+	suite bool
+}
 
 // WriteText writes r as a summary for a person at a terminal. reportPath is where the HTML report
 // lies; "" prints no line for it.
 func WriteText(w io.Writer, r *Result, reportPath string, o terminal.Options) error {
-	p := printer{terminal.New(o)}
+	return printer{Printer: terminal.New(o)}.write(w, r, reportPath)
+}
+
+// WriteSuiteText writes r as one of several results: what does not apply is left to WriteNotApplicable.
+func WriteSuiteText(w io.Writer, r *Result, reportPath string, o terminal.Options) error {
+	return printer{terminal.New(o), true}.write(w, r, reportPath)
+}
+
+func (p printer) write(w io.Writer, r *Result, reportPath string) error {
 	p.head(r)
 	if l := sharedLock(r); l != nil {
 		p.lock(2, l)
@@ -88,7 +101,7 @@ func (p *printer) head(r *Result) {
 		p.Labelled(2, "error", r.Error, terminal.Bad)
 	}
 	if r.Interrupted {
-		p.Labelled(2, "interrupted", "the run was stopped before its end; the verdicts judge what was recorded", terminal.Doubt)
+		p.Labelled(2, "interrupted", "the run was stopped before its end"+judgedBeforeEnd(r.Variants...), terminal.Doubt)
 	}
 }
 
@@ -99,7 +112,9 @@ func (p *printer) lock(indent int, l *Lock) {
 
 func (p *printer) variant(r *Result, v *Variant) {
 	if v.NotApplicable != "" {
-		p.Labelled(2, plain.Text(v.Name)+"   not applicable", v.NotApplicable, terminal.Faint)
+		if !p.suite {
+			p.Labelled(2, plain.Text(v.Name)+"   not applicable", v.NotApplicable, terminal.Faint)
+		}
 		return
 	}
 	p.Print("  ", p.Paint(terminal.Strong, plain.Text(v.Name)), "\n")
@@ -110,15 +125,19 @@ func (p *printer) variant(r *Result, v *Variant) {
 		p.Labelled(4, "error", v.Error, terminal.Bad)
 	}
 	if v.Interrupted && !r.Interrupted {
-		p.Labelled(4, "interrupted", "stopped before its end; the verdicts judge what was recorded", terminal.Doubt)
+		p.Labelled(4, "interrupted", "stopped before its end"+judgedBeforeEnd(*v), terminal.Doubt)
 	}
 	if v.TooSlow != "" {
 		p.Labelled(4, "too slow", v.TooSlow+"; so what is not as expected is undecided", terminal.Doubt)
 	} else if v.Unknown != "" {
-		p.Labelled(4, "unknown", v.Unknown+"; so nothing was judged", terminal.Doubt)
+		why, more, _ := strings.Cut(v.Unknown, "\n")
+		p.Labelled(4, "unknown", why+"; so nothing was judged", terminal.Doubt)
+		for line := range strings.Lines(more) {
+			p.Print("      ", strings.Join(terminal.Wrap(plain.Text(line), p.Width-8), "\n        "), "\n")
+		}
 	}
 	if v.TimedOut {
-		p.Labelled(4, "time limit", v.Limit()+"; the verdicts judge what was recorded", terminal.Doubt)
+		p.Labelled(4, "time limit", v.Limit()+judgedBeforeEnd(*v), terminal.Doubt)
 	}
 	if tries := v.triesWords(); tries != "" {
 		p.Labelled(4, "tries", tries, terminal.Doubt)
@@ -143,6 +162,14 @@ func (p *printer) variant(r *Result, v *Variant) {
 			p.Labelled(4, "never fired", text, terminal.Doubt)
 		}
 	}
+}
+
+// judgedBeforeEnd says on what verdicts rest where runs did not come to their ends; empty: there are none.
+func judgedBeforeEnd(of ...Variant) string {
+	if slices.ContainsFunc(of, func(v Variant) bool { return len(v.Properties) > 0 }) {
+		return "; the verdicts judge what was recorded"
+	}
+	return ""
 }
 
 func (p *printer) property(pr *PropertyResult, whyColumn int) {

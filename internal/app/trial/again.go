@@ -2,16 +2,14 @@ package trial
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/runs"
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual/guests"
@@ -47,10 +45,10 @@ func (t *trial) carryOutTwice(ctx context.Context, s *subject, c runner.Config) 
 		return out, &world.Unknown{Why: "the same run again failed: " + err.Error()}
 	}
 	difference, err := firstDifference(first, second)
-	if err != nil || difference == "" {
+	if err != nil || difference == nil {
 		return out, errors.Join(err, os.Remove(second))
 	}
-	return out, &world.Unknown{Why: fmt.Sprintf("two runs with seed %d differ: %s", c.Seed, difference)}
+	return out, &world.Unknown{Why: fmt.Sprintf("two runs with seed %d differ\n%v", c.Seed, difference)}
 }
 
 // isStop reports that a run could not begin because it was to end.
@@ -78,56 +76,17 @@ func runToFile(c runner.Config, path string) (out runner.Outcome, err error) {
 	return out, errors.Join(err, buffered.Flush(), file.Close())
 }
 
-// firstDifference says in which line two files differ first, and how; empty: they do not.
-func firstDifference(one, other string) (string, error) {
+// firstDifference says where the histories in two files differ first; nil: they do not.
+func firstDifference(one, other string) (*history.Difference, error) {
 	a, err := os.Open(one)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer func() { _ = a.Close() }()
 	b, err := os.Open(other)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer func() { _ = b.Close() }()
-	inA, inB := bufio.NewReader(a), bufio.NewReader(b)
-	for line := 1; ; line++ {
-		x, errA := inA.ReadBytes('\n')
-		y, errB := inB.ReadBytes('\n')
-		if !bytes.Equal(x, y) {
-			at := 0
-			for at < min(len(x), len(y)) && x[at] == y[at] {
-				at++
-			}
-			return fmt.Sprintf("line %d of %s has %s, and that of %s has %s",
-				line, filepath.Base(one), around(x, at), filepath.Base(other), around(y, at)), nil
-		}
-		if errA != nil || errB != nil {
-			return "", notEnd(errors.Join(errA, errB))
-		}
-	}
-}
-
-func notEnd(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
-}
-
-// around is what stands in a line at a place, and some of what stands beside it.
-func around(line []byte, at int) string {
-	const before, behind = 30, 50
-	if line = bytes.TrimSpace(line); len(line) == 0 {
-		return "nothing"
-	}
-	from, to := max(at-before, 0), min(at+behind, len(line))
-	text := strings.ToValidUTF8(string(line[min(from, to):to]), "�")
-	if from > 0 {
-		text = "..." + text
-	}
-	if to < len(line) {
-		text += "..."
-	}
-	return text
+	return history.FirstDifference(a, b)
 }

@@ -43,7 +43,7 @@ func Refusal(spec *world.Spec, o Options) string {
 		}
 	}
 	if spec.Sentinel != nil {
-		return "Redis Sentinel is not run in virtual time with real servers yet"
+		return "Redis Sentinel is not run in virtual time with real servers yet: --world live"
 	}
 	return ""
 }

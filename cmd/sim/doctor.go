@@ -89,7 +89,7 @@ func (a *cli) doctor(ctx context.Context) error {
 
 // examineVirtualTime puts into one what programs in virtual time use of the machine: what is missing, or what is otherwise.
 func examineVirtualTime(checks []launch.Check) server.Check {
-	one := server.Check{Name: inVirtualTime, For: "lock programs and real servers with --world virtual"}
+	one := server.Check{Name: inVirtualTime, For: "lock programs, which take real time otherwise, and for real servers with --world virtual"}
 	var found []string
 	for _, c := range checks {
 		switch {

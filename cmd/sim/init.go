@@ -85,6 +85,9 @@ exists. It writes:
   .github/workflows/     a workflow that goes red when a safety property of your lock
                          regresses; with a .gitlab-ci.yml, .gitlab/locks.yml to include
 
+Lock programs run in virtual time. At night, and before a release, run the same with
+--world live, which takes real time.
+
 The program is in Go if there is a go.mod, in Ruby, PHP or JavaScript if there are files of
 these languages and none of Python, else in Python. For other languages see
 docs/reference/lock-protocol.md, and name your program in sim.yaml.`,

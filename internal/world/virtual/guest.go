@@ -142,13 +142,15 @@ func (w *World) awaitLocks() (err error) {
 	err = fmt.Errorf("the locks were not ready within %v of the run's time", readyWithin)
 	s := &w.s
 	w.Go(func() {
-		asker, epoch := s.current, s.current.epoch
+		asker, epoch, told := s.current, s.current.epoch, false
 		w.locks.Ready(func(why error) {
-			err = why
+			err, told = why, true
 			s.wake(asker, epoch, bySignal)
 		})
-		s.timeout(s.now + readyWithin)
-		s.park()
+		if !told { // they may be ready already
+			s.timeout(s.now + readyWithin)
+			s.park()
+		}
 	})
 	w.Wait()
 	return err

@@ -289,6 +289,13 @@ func during(w *World, f func()) {
 	w.Wait()
 }
 
+// Locks that have long been ready when they are asked are not waited for, so that the run begins when its servers can.
+func TestReadyLocksAreNotWaitedFor(t *testing.T) {
+	if w, _, _, _ := withServers(t, nil); w.Now() > time.Second {
+		t.Errorf("the run could have begun at once, and it is %v", w.Now())
+	}
+}
+
 // TestGuestsSendServersBytes: what a guest sends comes as bytes, in whatever pieces, and so does what it is sent, in order. The
 // history tells what its commands did as it does of the model.
 func TestGuestsSendServersBytes(t *testing.T) {

@@ -30,15 +30,14 @@ func (a *cli) checkProjectFirst(commands []*cobra.Command) {
 	}
 }
 
-// takeProjectLock puts the project's lock in the place of --lock. Where there are no lock programs at all, the virtual world has the
+// takeProjectLock is the project's lock, in the place of --lock. Where there are no lock programs at all, the virtual world has the
 // locks of the scenarios.
-func (a *cli) takeProjectLock(f *runFlags) (err error) {
-	if a.project.Lock != "" && f.World == request.Virtual && a.env().Live() != nil {
+func (a *cli) takeProjectLock(world string, allowed bool) (string, error) {
+	if a.project.Lock != "" && world == request.Virtual && a.env().Live() != nil {
 		fmt.Fprintf(a.stderr, "note: the lock of %s is a program, which needs Linux: the locks of the scenarios run\n", scenario.ProjectFile)
-		return nil
+		return "", nil
 	}
-	f.Lock, err = a.projectLock(f.permit.Programs)
-	return err
+	return a.projectLock(allowed)
 }
 
 // projectLock is the command of the project's lock. It is started only with the user's word.

@@ -124,7 +124,7 @@ func (a *cli) run(ctx context.Context, f runFlags, shard string, args []string, 
 		return app.Usagef("--lock: name a program")
 	}
 	if !changed("lock") && !f.AsPrograms {
-		if err := a.takeProjectLock(&f); err != nil {
+		if f.Lock, err = a.takeProjectLock(f.World, f.permit.Programs); err != nil {
 			return err
 		}
 	}

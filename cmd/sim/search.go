@@ -9,7 +9,10 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/words"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 func newSearchCommand(a *cli) *cobra.Command {
@@ -26,18 +29,22 @@ half are changed copies of earlier schedules that reached rare states. Each viol
 found is shrunk to the smallest schedule that still fails. It is written as a scenario
 for sim run and sim replay.
 
-With --world live the runs are made among real servers, so that any lock can be searched:
---lock names it, as for sim run. It takes the place of the scenario's own lock. Without a
-scenario sim takes one that suits the lock. The servers stay from run to run; clients and
-lock programs are new in each. Half of all faults strike single messages. What is found is
-repeated 10 times. It counts if it shows again at least 3 times, and is then made smaller
-as long as it shows about as often. docs/guide/searching.md says more.
+--lock names a lock that takes the place of the scenario's own: your own, in any language,
+as a program, or a lock of sim. Without a scenario sim takes one that suits the lock. A
+lock program meets real servers, as with --nodes process; all of them run in virtual time
+(on Linux; see sim doctor), so the same seeds find the same violations there, too. Half of
+all faults then strike single messages. What is found is run twice more with new
+processes, and counts if it shows again.
+
+With --world live the runs take real time. Then they do not repeat exactly: what is found
+is repeated 10 times, counts if it shows again at least 3 times, and is made smaller as
+long as it shows about as often. docs/guide/searching.md says more.
 
 The state of the search is stored beside what it found; --resume continues it. --seeds
 counts from the first run of the search, --for from now.
 
-Exit codes: 0 nothing was found, 1 a violation was found, 2 undecided (a violation that
-hardly shows again or rests on the lock's word alone, with --world live; or no property
+Exit codes: 0 nothing was found, 1 a violation was found, 2 undecided (a violation of
+a lock program that hardly shows again or rests on the program's word alone; or no property
 was put to the test, or more than a tenth of the runs could not be carried out or not be
 judged, or most did not finish), 3 bad scenario or flags, 4 the
 machine lacks something or the lock program does not work, 130 interrupted (what was found
@@ -46,8 +53,10 @@ is kept).`,
   sim search my-lock.yaml --bare --kinds pause,kill --seeds 100000 --for 0s --stop-at 1
   sim search my-lock.yaml --for 10m --resume
   sim search my-lock.yaml --seeds 400000 --for 0s --shard 1/4
-  sim search --world live --lock './my-lock --fast' --for 10m
-  sim search scenarios/gc-pause.yaml --world live --lock ./my-lock --kinds pause,hold-message`,
+  sim search --lock 'python3 my_lock.py' --for 60s
+  sim search my-lock.yaml --lock ./my-lock --kinds pause,hold-message --redis valkey-server
+  sim search scenarios/gc-pause.yaml --variant fenced --nodes process
+  sim search --world live --lock './my-lock --fast' --for 10m`,
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: oneScenario,
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			if r.Part, err = partOf(shard, true); err != nil {
@@ -56,8 +65,8 @@ is kept).`,
 			if len(args) == 1 {
 				r.Scenario = args[0]
 			}
-			if r.World == request.Live && !c.Flags().Changed("lock") {
-				if r.Lock, err = a.projectLock(allowPrograms); err != nil {
+			if !c.Flags().Changed("lock") {
+				if r.Lock, err = a.takeProjectLock(r.World, allowPrograms); err != nil {
 					return err
 				}
 			}
@@ -73,7 +82,7 @@ is kept).`,
 	searchFlags(c, &r)
 	shardFlag(c, &shard)
 	c.Flags().BoolVar(&allowPrograms, "allow-programs", false,
-		"allow the lock program that the scenario or sim.yaml names (with --world live); read it first")
+		"allow the lock program that the scenario or sim.yaml names; read it first")
 	c.Flags().StringVar(&html, "html", "", "also write a summary to this HTML page")
 	return c
 }
@@ -86,10 +95,14 @@ func (a *cli) search() request.Search {
 
 // searchFlags are the flags that say what is searched, and how.
 func searchFlags(c *cobra.Command, r *request.Search) {
-	c.Flags().StringVar(&r.World, "world", r.World, "where to run: virtual, or live, among real servers")
+	c.Flags().StringVar(&r.World, "world", r.World, "where to run: virtual (the same seed makes the same run), or live, in real time")
 	registerWords(c, "world", []string{request.Live, request.Virtual})
-	c.Flags().StringVar(&r.Lock, "lock", "", "the lock to search, in the place of the scenario's own (with --world live): "+
-		"a command with its arguments, quoted as for a shell, or a lock of sim")
+	c.Flags().StringVar(&r.Nodes, "nodes", string(server.Auto), "what the nodes are: model, process (real servers), "+
+		"or auto (process with --world live, or where a lock program meets them; otherwise model)")
+	registerWords(c, "nodes", words.Texts(trial.Providers(request.Virtual)))
+	redisFlag(c, &r.Redis)
+	c.Flags().StringVar(&r.Lock, "lock", "", "the lock to search, in the place of the scenario's own: "+
+		"a command with its arguments, quoted as for a shell, or a lock of sim; empty: none, where sim.yaml names one")
 	targetFlags(c, &r.Target, "the properties whose violation counts, the gravest first", app.SearchProperties()...)
 	drawingFlags(c, &r.Drawing)
 	c.Flags().BoolVar(&r.Resume, "resume", false, "continue an earlier search that had the same flags and folder")

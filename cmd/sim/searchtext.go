@@ -157,16 +157,24 @@ func judgedFew(properties []checker.Property, r *explore.Report) string {
 	return strings.Join(list, ", ")
 }
 
-// where says where runs are made.
-var where = map[string]string{request.Virtual: "in the virtual world", request.Live: "among real servers"}
+// where says where runs were made.
+func where(r *app.SearchResult) string {
+	switch {
+	case r.Request.World == request.Live:
+		return "among real servers"
+	case r.Of.Real != nil:
+		return "with real servers in virtual time"
+	}
+	return "in the virtual world"
+}
 
 // searchPage is what came of a search, as a page shows it.
 func searchPage(result *app.SearchResult, html string) (page report.Rates, err error) {
-	search, r, world := result.Of, result.Report, result.Request.World
+	search, r := result.Of, result.Report
 	page = report.Rates{
-		Heading: search.Scenario.Name + ": a search", Live: world == request.Live,
+		Heading: search.Scenario.Name + ": a search", Live: result.Request.World == request.Live,
 		Lead: fmt.Sprintf("Variant %s: %s %s, %s. The shares are those of the %s drawn afresh.",
-			search.Variant, words.Count(r.Runs, "run"), where[world],
+			search.Variant, words.Count(r.Runs, "run"), where(result),
 			words.Count(r.Behaviours, "distinct behaviour"), words.Count(r.Drawn, "schedule")),
 		Replay: result.Again,
 	}

@@ -60,7 +60,11 @@ func (e *Env) CampaignSearch(ctx context.Context, r request.Search, c Campaign) 
 	if r.World == request.Live {
 		return e.liveCampaign(ctx, r, c.RangeRuns)
 	}
+	if r.Lock != "" || r.Nodes != "" {
+		return nil, nil, Usagef("a campaign in the virtual world has models, and the lock of its scenario").Hint("--world live")
+	}
 	s := &searching{Env: e, out: &SearchResult{Request: r}}
+	defer s.leave()
 	if err := s.choose(ctx); err != nil {
 		return nil, nil, err
 	}

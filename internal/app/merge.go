@@ -88,12 +88,14 @@ func MergeSearches(ctx context.Context, env *Env, w *shard.Whole, out string, l 
 	if of.Properties, err = propertiesOf(r.Properties); err != nil {
 		return nil, err
 	}
+	drawFor(of, &r, &v.Setup)
+	s.shrunkInShards = withReal(&r, &v.Setup)
 	l.tell(Started{})
 	s.shards = w
 	return s.out, s.conclude(ctx)
 }
 
-// takeFound keeps what shards found among real servers: it has been repeated and shrunk there, beside its lock.
+// takeFound keeps what shards found with real servers: it has been repeated and shrunk there, beside its lock.
 func (s *searching) takeFound() {
 	for _, r := range s.shards.Records() {
 		for _, one := range r.Found {

@@ -14,12 +14,14 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/shard"
+	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/words"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // SearchProperties are those whose violation counts where none is named.
@@ -85,9 +87,7 @@ func Search(ctx context.Context, env *Env, r request.Search, l Listener) (*Searc
 	if err := s.choose(ctx); err != nil {
 		return nil, err
 	}
-	if s.among != nil {
-		defer s.among.leave()
-	}
+	defer s.leave()
 	if err := s.takeShare(); err != nil {
 		return nil, err
 	}
@@ -112,13 +112,14 @@ type searching struct {
 	*Env
 	listener Listener
 	out      *SearchResult
-	// among is what a search among real servers takes; nil: it is one in the virtual world.
-	among *liveSearch
+	// real is what a search with real servers takes; nil: all are models.
+	real  *realSearch
 	share *share
 	// reportsAt is the time that the pages of what is found bear; nil: that of the clock. Then they take the place of earlier ones.
 	reportsAt func() time.Time
-	// shards are those whose searches are merged; nil: it is one search.
-	shards *shard.Whole
+	// shards are those whose searches are merged; nil: it is one search. shrunkInShards: what was found has been shrunk there.
+	shards         *shard.Whole
+	shrunkInShards bool
 	// campaign is the one that the search was; nil: it was none.
 	campaign *Campaign
 }
@@ -133,13 +134,19 @@ func checkSearch(r *request.Search) error {
 	if err := checkWorld(r.World); err != nil {
 		return err
 	}
-	live := r.World == request.Live
+	if r.Nodes == string(server.Auto) {
+		r.Nodes = ""
+	}
+	if r.Nodes != "" {
+		providers := []server.Provider{server.Process}
+		if r.World == request.Virtual {
+			providers = trial.Providers(r.World)
+		}
+		if err := checkNodes(r.World, r.Nodes, r.Redis, providers); err != nil {
+			return err
+		}
+	}
 	switch {
-	case !live && r.Lock != "":
-		return Usagef("--lock is for a search among real servers").
-			Hint("--world live; in the virtual world a scenario names the lock")
-	case !live && r.Scenario == "":
-		return Usagef("name a scenario").Hint("sim list; or --world live with --lock")
 	case r.Jobs < 0 || r.For < 0 || r.For == 0 && r.Seeds == 0:
 		return Usagef("say how long to search: --for, --seeds, and at least one --jobs")
 	case r.Jobs > MostSlots:
@@ -152,7 +159,7 @@ func checkSearch(r *request.Search) error {
 		return Usagef("--shard does not go with --stop-at: a shard does not know what others do")
 	}
 	if r.Jobs == 0 {
-		if r.Jobs = runtime.NumCPU(); live {
+		if r.Jobs = runtime.NumCPU(); r.World == request.Live {
 			r.Jobs *= liveJobs
 		}
 	}
@@ -169,38 +176,38 @@ const liveJobs = 4
 func (s *searching) choose(ctx context.Context) error {
 	r, of := &s.out.Request, &s.out.Of
 	*of = explore.Search{Drawing: r.Drawing, First: r.Seed, Seeds: r.Seeds, StopAt: r.StopAt, Workers: r.Jobs}
-	if r.World == request.Virtual {
-		debug.SetGCPercent(runsLeaveLittle)
-		found, v, properties, err := LoadTarget(r.Target, SearchProperties())
-		if err != nil {
-			return err
-		}
-		of.Scenario, of.Variant, of.Properties = found, v.Name, properties
-		r.Variant = v.Name
-	} else if err := s.chooseLive(ctx); err != nil {
+	found, v, target, err := s.searchTarget(ctx, r, s.listener)
+	if err != nil {
 		return err
 	}
+	of.Scenario, of.Variant = found, v.Name
+	if target.isReal() {
+		s.real = target
+	}
+	if r.World == request.Virtual {
+		debug.SetGCPercent(runsLeaveLittle)
+	}
+	if of.Properties, err = propertiesOf(r.Properties); err != nil {
+		s.leave()
+		return err
+	}
+	switch {
+	case len(of.Properties) > 0:
+	case ofLock(r, &v.Setup):
+		of.Properties = lockProperties(target.ready, &v.Setup)
+	default:
+		of.Properties = v.Setup.Judged(SearchProperties())
+	}
+	drawFor(of, r, &v.Setup)
 	r.Properties = words.Texts(of.Properties)
 	return nil
 }
 
-func (s *searching) chooseLive(ctx context.Context) error {
-	r, of := &s.out.Request, &s.out.Of
-	found, v, among, err := s.liveTarget(ctx, r, s.listener)
-	if err != nil {
-		return err
+// leave ends what is left on the machine.
+func (s *searching) leave() {
+	if s.real != nil {
+		s.real.leave()
 	}
-	s.among, of.Scenario, of.Variant = among, found, v.Name
-	if len(r.Properties) == 0 {
-		of.Properties = liveProperties(among.ready, &v.Setup)
-	} else if of.Properties, err = propertiesOf(r.Properties); err != nil {
-		among.leave()
-		return err
-	}
-	if len(r.Kinds) == 0 {
-		of.Kinds, of.Allows = survivable(&v.Setup)
-	}
-	return nil
 }
 
 // takeShare leaves the shard's seeds to a search, and its folder to what is found.
@@ -228,14 +235,14 @@ func (s *searching) make(ctx context.Context) (err error) {
 		}
 		out.Before = of.From.Runs
 	}
-	if s.among != nil {
-		if err := s.among.explore(ctx, l, of); err != nil {
+	if s.real != nil {
+		if err := s.real.explore(ctx, l, of); err != nil {
 			return err
 		}
 	}
 	of.Save = state.save
-	if of.Real != nil {
-		of.Real.Seen = func(k explore.Found, h *history.History) error {
+	if of.Live != nil {
+		of.Live.Seen = func(k explore.Found, h *history.History) error {
 			return machine.WriteFile(seenFile(*of, out.Request.Out, k), func(w io.Writer) error { return history.Encode(w, h) })
 		}
 	}
@@ -250,7 +257,7 @@ func (s *searching) make(ctx context.Context) (err error) {
 		return Usagef("--kinds: %w", err)
 	}
 	if err != nil {
-		return s.among.blamed(err)
+		return s.real.blamed(err)
 	}
 	out.Report, out.Took = out.Part.Report(), time.Since(began)
 	return nil
@@ -285,7 +292,7 @@ func (s *searching) again() string {
 
 // origin is the command line that searches the same, with the number of a run.
 func (s *searching) origin(run uint64) string {
-	r := request.Search{World: s.out.Request.World, Lock: s.out.Request.Lock,
+	r := request.Search{World: s.out.Request.World, Nodes: s.out.Request.Nodes, Lock: s.out.Request.Lock,
 		Target: request.Target{Scenario: s.out.Request.Scenario, Variant: s.out.Request.Variant}}
 	words := []string{"sim", "search"}
 	if s.campaign != nil {

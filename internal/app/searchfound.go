@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,17 +12,20 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/words"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // keepFound shrinks what was found of each class, writes the best down, and runs it once
-// for its report. In the virtual world it is not interrupted: it takes a fraction of a second,
+// for its report. With models it is not interrupted: it takes a fraction of a second,
 // and is what a search is for.
 func (s *searching) keepFound(ctx context.Context) error {
-	if s.shards != nil && s.out.Request.World == request.Live {
+	if s.shrunkInShards {
 		s.takeFound()
 		return nil
 	}
@@ -42,10 +46,10 @@ func (s *searching) keepFound(ctx context.Context) error {
 }
 
 func (s *searching) shrink(ctx context.Context) ([]*explore.Shrunk, error) {
-	if s.among == nil {
+	if s.real == nil {
 		return s.out.Of.ShrinkBest(context.Background(), s.out.Report.Found)
 	}
-	best, err := s.among.shrunk(ctx, s.out.Of, s.out.Report.Found)
+	best, err := s.real.shrunk(ctx, s.out.Of, s.out.Report.Found)
 	s.listener.tell(Phase{})
 	return best, err
 }
@@ -54,35 +58,72 @@ func (s *searching) shrink(ctx context.Context) ([]*explore.Shrunk, error) {
 func (s *searching) keepOne(ctx context.Context, k *explore.Shrunk) (one Found, err error) {
 	out := s.out.Request.Out
 	name := foundName(s.out.Of, k.Found)
-	if s.among != nil {
+	if s.out.Of.Live != nil {
 		name += "-" + worldOf(k)
 	}
 	text, err := k.YAML(name, s.origin(k.Run))
 	if err != nil {
 		return one, err
 	}
-	one = Found{File: filepath.Join(out, name+".yaml"), Note: foundNote(k), Proved: !k.Live || k.Proved() && k.Confirmed()}
+	one = Found{File: filepath.Join(out, name+".yaml"), Note: foundNote(k), Proved: k.Confirmed() && (!k.Live || k.Proved())}
 	if err := machine.WriteFile(one.File, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 		return one, err
 	}
 	if k.Live && !k.Proved() {
 		one.History = seenFile(s.out.Of, out, k.Found)
 	}
-	if !k.Live || one.History != "" || ctx.Err() == nil {
-		if one.Report, err = s.pageOf(ctx, one, k); err != nil {
+	if s.real == nil || one.History != "" || ctx.Err() == nil {
+		result, page, err := s.pageOf(ctx, one, k)
+		if err != nil {
 			return one, err
 		}
+		one.Report = page
+		if why := s.unconfirmed(k, result); why != "" {
+			one.Proved = false
+			one.Note += ", not shown by new processes: " + why
+		}
+	} else {
+		one.Proved = one.Proved && k.Live
 	}
+	one.Replay = s.replayOf(one, k)
+	return one, nil
+}
+
+// unconfirmed is why what was found in virtual time with real servers is not certain: the run of its page, which was made twice with new
+// processes, does not show it. Empty: it does.
+func (s *searching) unconfirmed(k *explore.Shrunk, r *report.Result) string {
+	if s.real == nil || k.Live || s.out.Of.Live != nil {
+		return ""
+	}
+	v := &r.Variants[0]
+	for i := range v.Properties {
+		if p := &v.Properties[i]; p.Name == k.Property && p.Verdict == checker.Violated {
+			return ""
+		}
+	}
+	return cmp.Or(v.Unknown, v.Error, "it holds there")
+}
+
+// replayOf is the command line that runs what was found again.
+func (s *searching) replayOf(one Found, k *explore.Shrunk) string {
 	replay := []string{"sim", "replay", filepath.ToSlash(one.File)}
 	if k.Live {
 		replay[1] = "run"
 		replay = append(replay, "--seed", fmt.Sprint(k.Seed))
-		if k.Setup.Lock.Program != nil {
-			replay = append(replay, "--allow-programs")
+	}
+	r := &s.out.Request
+	if s.real != nil && !k.Live && s.out.Of.Live == nil {
+		if r.Nodes != "" {
+			replay = append(replay, "--nodes", r.Nodes)
+		}
+		if r.Redis != "" {
+			replay = append(replay, "--redis", r.Redis)
 		}
 	}
-	one.Replay = shellquote.Join(replay...)
-	return one, nil
+	if k.Setup.Lock.Program != nil {
+		replay = append(replay, "--allow-programs")
+	}
+	return shellquote.Join(replay...)
 }
 
 func worldOf(k *explore.Shrunk) string {
@@ -135,43 +176,46 @@ func seenFile(s explore.Search, dir string, k explore.Found) string {
 
 // pageOf runs what was found as sim replay does, or sim run, and returns its page. What hardly shows again is not run: the page is
 // that of the run whose history was kept.
-func (s *searching) pageOf(ctx context.Context, one Found, k *explore.Shrunk) (string, error) {
+func (s *searching) pageOf(ctx context.Context, one Found, k *explore.Shrunk) (r *report.Result, page string, err error) {
 	found, err := LoadOne(one.File)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	self := ""
-	if s.among != nil {
-		self = s.among.self
+	if s.real != nil {
+		self = s.real.self
 	}
 	o := s.trialOptions(self)
 	o.Seed, o.Tries, o.World, o.Out = k.Seed, 1, worldOf(k), s.out.Request.Out
+	if s.real != nil && s.real.server != "" {
+		o.Nodes, o.Redis = server.Process, s.real.server
+	}
 	if s.reportsAt != nil { // the reports take the place of those that were made of the same searches before
 		o.Now = s.reportsAt
 		if err := os.RemoveAll(filepath.Join(o.Out, found.Name)); err != nil {
-			return "", fmt.Errorf("failed to remove an earlier report: %w", err)
+			return nil, "", fmt.Errorf("failed to remove an earlier report: %w", err)
 		}
 	}
 	if one.History != "" {
 		h, err := seenHistory(one.History)
 		if err != nil {
-			return "", err
+			return nil, "", err
 		}
 		o.World = request.Virtual
 		t, err := trial.Store(context.WithoutCancel(ctx), found, o, h)
 		if err != nil {
-			return "", err
+			return nil, "", err
 		}
-		return t.Report, nil
+		return t.Result, t.Report, nil
 	}
 	if k.Live {
 		o.Tries = 0
-	} else {
+	} else if s.real == nil {
 		ctx = context.Background()
 	}
 	t, err := trial.Run(ctx, found, o)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
-	return t.Report, nil
+	return t.Result, t.Report, nil
 }

@@ -56,9 +56,8 @@ func LoadTarget(t request.Target, standard []checker.Property) (
 		return nil, nil, nil, err
 	}
 	if v.Setup.Lock.Program != nil {
-		return nil, nil, nil, Usagef("%s names a lock program: in virtual time, locks of sim alone are searched, swept and exhausted", s.File).
-			Hint("sim run %s --world virtual --allow-programs runs it; sim search %s --world live --allow-programs searches among real servers",
-				s.File, s.File)
+		return nil, nil, nil, Usagef("%s names a lock program: locks of sim alone are swept and exhausted", s.File).
+			Hint("sim run %s --world virtual --allow-programs runs it; sim search %s --allow-programs searches it", s.File, s.File)
 	}
 	if len(t.Properties) == 0 {
 		return s, v, v.Setup.Judged(standard), nil

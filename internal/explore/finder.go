@@ -25,6 +25,8 @@ type finder struct {
 	corpus   corpus
 	// near are schedules that violated something, and hardly do so again: others like them may do better.
 	near []near
+	// failed are the runs that failed one after the other.
+	failed inRow
 }
 
 // Generations grow: early on, what was learned is soon put to use; later on, no
@@ -32,6 +34,8 @@ type finder struct {
 const (
 	firstGeneration = 16
 	mostPerGen      = 2048
+	// mostPerRealGen bounds generations of runs with real servers, which take long.
+	mostPerRealGen = 64
 )
 
 // startWorkers makes the workers, and the corpus of a search that is continued.
@@ -63,12 +67,15 @@ func (f *finder) stopWorkers() {
 
 // search runs one generation after the other.
 func (f *finder) search(ctx context.Context) error {
-	if f.Real != nil {
+	if f.Live != nil {
 		return f.stream(ctx)
 	}
-	size := uint64(firstGeneration)
+	size, most := uint64(firstGeneration), uint64(mostPerGen)
+	if f.Real != nil {
+		most = mostPerRealGen
+	}
 	for f.Seeds == 0 || f.state.Runs < f.Seeds {
-		for size < mostPerGen && f.state.Runs >= size {
+		for size < most && f.state.Runs >= size {
 			size *= 2
 		}
 		n := size
@@ -87,6 +94,9 @@ func (f *finder) search(ctx context.Context) error {
 		}
 		for i := range results {
 			f.take(&results[i])
+			if err := f.failed.count(&results[i]); err != nil {
+				return err
+			}
 			if f.StopAt > 0 && f.state.violations() >= uint64(f.StopAt) {
 				return nil
 			}
@@ -125,7 +135,7 @@ func (f *finder) generation(ctx context.Context, n uint64) ([]result, error) {
 					next.Store(n) // the others need not go on
 					return
 				}
-				if k := done.Add(1); k%256 == 0 && i == 0 {
+				if k := done.Add(1); i == 0 && (k%256 == 0 || f.Real != nil) {
 					f.progress(k)
 				}
 			}
@@ -173,7 +183,7 @@ type result struct {
 	again    int
 	cutShort bool
 	slow     string
-	// history is that of a violation among real servers.
+	// history is that of a violation in real time.
 	history *history.History
 }
 
@@ -183,7 +193,7 @@ func (f *finder) take(r *result) {
 		r.class = ""
 	}
 	f.state.count(r)
-	if f.Real != nil {
+	if f.Live != nil {
 		f.approach(r)
 	}
 	if r.failed == nil && r.class == "" && f.corpus.learn(r.features) && len(r.lineage) < mostGenerations {
@@ -242,7 +252,7 @@ func (w *searcher) carryOut(run uint64, lineage Lineage, s schedule, out *result
 	if out.class == "" {
 		out.slow, out.unjudged = v.slow, v.unjudged()
 	}
-	if w.Real != nil && out.class != "" {
+	if w.Live != nil && out.class != "" {
 		own := *v.history
 		own.Events = slices.Clone(own.Events) // the next run takes its place
 		out.history = &own

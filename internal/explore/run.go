@@ -25,8 +25,9 @@ type bench struct {
 	stagger time.Duration
 	// faults is how many must take effect for what holds to be believed.
 	faults int
-	// real says how runs are made among real servers; nil: they are not.
+	// real: real servers take part, and maybe lock programs; nil: all are models. live: that takes real time.
 	real *Real
+	live bool
 }
 
 // Place is where runs are made, one at a time.
@@ -61,7 +62,7 @@ func (b *bench) close() { b.place.Close() }
 type verdicts struct {
 	findings []checker.Finding
 	history  *history.History
-	// failed says why a run among real servers could not be carried out: it tells nothing.
+	// failed says why a run with real servers could not be carried out: it tells nothing.
 	failed error
 	// slow says why the machine was too slow for what the run did not tell for that reason; empty: it was not.
 	slow string
@@ -143,7 +144,8 @@ func (v *verdicts) excuse(why string) {
 	}
 }
 
-// options are those by which a run is judged: quickly, and without telling why.
+// options are those by which a run is judged: quickly, and without telling why. What the nodes are to confirm, must be told; and of a run that
+// does not come again, the judges are to be sure.
 func (b *bench) options(setup *scenario.Setup) checker.Options {
-	return checker.Options{Fast: b.real == nil, Brief: b.real == nil, Faults: b.faults, GrantWithin: setup.GrantWithin}
+	return checker.Options{Fast: !b.live, Brief: !b.live && (b.real == nil || b.real.Own), Faults: b.faults, GrantWithin: setup.GrantWithin}
 }

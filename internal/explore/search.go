@@ -41,8 +41,12 @@ type Search struct {
 	Tries int
 	// Allows says whether a fault may be drawn, beside what scenarios allow; nil: any may.
 	Allows func(*scenario.Fault) bool
-	// Real is how to search among real servers; nil: runs repeat exactly.
+	// Real is how to search where real servers take part; nil: all are models.
 	Real *Real
+	// Live is how to search in real time, which servers of Real alone take; nil: runs repeat exactly.
+	Live *Live
+	// Phase is told what is done with what was found; nil: nobody.
+	Phase func(string)
 	// counts says whether a violation counts; nil: all do.
 	counts func(Found) bool
 }
@@ -144,13 +148,13 @@ type Found struct {
 	Class   string  `json:"class"`
 	// Property is the strongest of the class.
 	Property checker.Property `json:"property"`
-	// Again is in how many of Repeats further runs it showed again, in a search among real servers.
+	// Again is in how many of Repeats further runs it showed again, in a search in real time.
 	Again int `json:"again,omitempty"`
 	// CutShort: the search ended before these runs were made.
 	CutShort bool `json:"cut_short,omitempty"`
 }
 
-// Proved reports that what was found among real servers shows again and again.
+// Proved reports that what was found in real time shows again and again.
 func (f *Found) Proved() bool { return f.Again >= Showings }
 
 // keptPerClass is how many violations of each class are kept.
@@ -170,6 +174,9 @@ func (s Search) RunPart(ctx context.Context) (Part, error) {
 		f.state = s.From
 	}
 	f.state.Properties = s.Properties
+	if s.Real != nil {
+		f.state.Commands = s.Real.Commands
+	}
 	if err := f.startWorkers(ctx); err != nil {
 		return Part{}, err
 	}
@@ -191,8 +198,15 @@ func (s *Search) bench(ctx context.Context) *bench {
 		place = s.Place()
 	}
 	b := newBench(ctx, s.Scenario.Name, place)
-	b.real = s.Real
+	b.real, b.live = s.Real, s.Live != nil
 	return b
+}
+
+// phase tells what is done with what was found.
+func (s Search) phase(format string, a ...any) {
+	if s.Phase != nil {
+		s.Phase(fmt.Sprintf(format, a...))
+	}
 }
 
 // setup is the variant's, fresh.

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -29,7 +31,7 @@ type Shrunk struct {
 	// Of OtherSeeds other seeds, so many lead to the violation as well: how far
 	// it depends on exact times.
 	Robust, OtherSeeds int
-	// Live: it was made among real servers. Then Robust of OtherSeeds runs showed the violation again.
+	// Live: it was made in real time. Then Robust of OtherSeeds runs showed the violation again.
 	Live bool
 }
 
@@ -44,18 +46,27 @@ func (s Search) Shrink(ctx context.Context, found Found) (*Shrunk, error) {
 	defer b.close()
 	k := &shrinker{bench: b, found: found, drawn: clone(setup.Faults.List), tries: s.Tries}
 	k.reducer = reducer{setup: setup, fails: k.stillFails}
+	k.told = func() { s.phase("%s: shorter? %d runs, %d faults", found.Property, k.runs, len(k.setup.Faults.List)) }
 	out := &Shrunk{Found: found, From: len(setup.Faults.List)}
 	if k.fails() {
+		if s.Real != nil {
+			k.most = mostShrinkRuns
+		}
 		k.shrink()
+		if s.Real != nil {
+			k.most = k.runs + mostOtherRuns
+		}
 		out.Robust, out.OtherSeeds = k.raiseReproductions(), otherSeeds
 	} else if k.err == nil {
 		k.err = cmp.Or(k.writes(), fmt.Errorf("seed %d does not lead to the violation of %s again", found.Seed, found.Property))
 	}
 	if k.err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+		if out.Failed = k.err; ctx.Err() != nil {
+			if s.Real == nil {
+				return nil, ctx.Err()
+			}
+			out.Failed = errors.New("the search was interrupted")
 		}
-		out.Failed = k.err
 		setup, err = s.found(found)
 	}
 	out.Setup, out.Runs = *setup, k.runs
@@ -110,10 +121,20 @@ func (s Search) follow(l Lineage) (*scenario.Setup, schedule, error) {
 	return setup, d.follow(l), nil
 }
 
+// With real servers a run takes long, so it is bounded how many are made to shrink a schedule, and to let it depend less on exact times.
+const (
+	mostShrinkRuns = 240
+	mostOtherRuns  = otherSeeds + 100
+)
+
 // ShrinkBest shrinks all that was found, and keeps of each class what depends least
 // on exact times, and then what has the fewest faults; and the first that could not be
-// shrunk, if there is one.
+// shrunk, if there is one. With real servers that would take long: there one schedule is
+// shrunk of all that violate a property.
 func (s Search) ShrinkBest(ctx context.Context, found []Found) ([]*Shrunk, error) {
+	if s.Real != nil {
+		return s.shrinkOfEach(ctx, found)
+	}
 	var kept []*Shrunk
 	for _, f := range found {
 		k, err := s.Shrink(ctx, f)
@@ -128,6 +149,41 @@ func (s Search) ShrinkBest(ctx context.Context, found []Found) ([]*Shrunk, error
 		}
 	}
 	return kept, nil
+}
+
+// shrinkOfEach shrinks one schedule for each property, side by side: one that the nodes confirm, if there is one, with few faults.
+func (s Search) shrinkOfEach(ctx context.Context, found []Found) ([]*Shrunk, error) {
+	var chosen []Found
+	faults := make(map[uint64]int)
+	for _, f := range found {
+		setup, err := s.found(f)
+		if err != nil {
+			return nil, err
+		}
+		faults[f.Run] = len(setup.Faults.List)
+		i := slices.IndexFunc(chosen, func(c Found) bool { return c.Property == f.Property })
+		if i < 0 {
+			chosen = append(chosen, f)
+		} else if c := chosen[i]; f.Confirmed() && !c.Confirmed() || f.Confirmed() == c.Confirmed() &&
+			cmp.Or(cmp.Compare(faults[f.Run], faults[c.Run]), cmp.Compare(f.Run, c.Run)) < 0 {
+			chosen[i] = f
+		}
+	}
+	slices.SortFunc(chosen, func(a, b Found) int {
+		return slices.Index(s.Properties, a.Property) - slices.Index(s.Properties, b.Property)
+	})
+	kept, errs := make([]*Shrunk, len(chosen)), make([]error, len(chosen))
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range min(max(s.Workers, 1), len(chosen)) {
+		group.Go(func() {
+			for i := next.Add(1) - 1; int(i) < len(chosen); i = next.Add(1) - 1 {
+				kept[i], errs[i] = s.Shrink(ctx, chosen[i])
+			}
+		})
+	}
+	group.Wait()
+	return slices.DeleteFunc(kept, func(k *Shrunk) bool { return k == nil }), errors.Join(errs...)
 }
 
 func (s *Shrunk) better(o *Shrunk) bool {
@@ -145,9 +201,11 @@ type shrinker struct {
 	found Found
 	// drawn are the faults that were there at first.
 	drawn []scenario.Fault
-	// runs is how many were tried; tries is how many are made of a setup until it fails.
-	runs, tries int
-	err         error
+	// runs is how many were tried; tries is how many are made of a setup until it fails. most bounds runs; 0: nothing does.
+	runs, tries, most int
+	// told is called before a run; nil: nobody.
+	told func()
+	err  error
 }
 
 // reducer makes a setup smaller in ways that need no knowledge of its times.
@@ -192,13 +250,18 @@ func (k *shrinker) violates() bool {
 		return false
 	}
 	for range max(k.tries, 1) {
-		k.runs++
+		if k.most > 0 && k.runs >= k.most {
+			return false
+		}
+		if k.runs++; k.told != nil {
+			k.told()
+		}
 		v, err := k.run(k.setup, k.found.Seed, []checker.Property{k.found.Property})
 		if err != nil {
 			k.err = err
 			return false
 		}
-		if v.violated(k.found.Property) {
+		if v.shows(k.found.Property, k.found.Confirmed()) {
 			return true
 		}
 	}

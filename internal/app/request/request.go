@@ -32,6 +32,9 @@ type Target struct {
 // Search asks for violations: a scenario is run many times, each time with other faults.
 type Search struct {
 	World string `json:"world"`
+	// Nodes is where the nodes come from. Redis is the program of nodes that are processes; several machines may have it elsewhere.
+	Nodes string `json:"nodes,omitempty"`
+	Redis string `json:"redis,omitempty" part:"own"`
 	// Lock takes the place of the scenario's: a command, or a lock of sim.
 	Lock string `json:"lock,omitempty"`
 	Target

@@ -3,7 +3,6 @@ package trial
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -16,11 +15,13 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
-// Place is where a search makes runs among real servers, one after the other. The servers stay from
+// Place is where a search makes runs among real servers in real time, one after the other. The servers stay from
 // run to run; clients and lock programs are new in each.
 type Place struct {
 	// ClientCommand starts a client process.
 	ClientCommand []string
+	// Redis is the program of the servers, as server.FindRedis takes it; empty: the machine's.
+	Redis string
 	// Programs are the lock programs that may be started.
 	Programs *Programs
 
@@ -38,9 +39,8 @@ func (p *Place) Run(ctx context.Context, c runner.Config) (out runner.Outcome, e
 		return out, err
 	}
 	c.World, c.Dir, c.Started = request.Live, p.dir, time.Now()
-	named := c.Variant.Setup.Lock.Program
-	if c.Program = p.Programs.Of(named); named != nil && c.Program == nil {
-		return out, fmt.Errorf("the lock program %q has not been greeted", named.Command)
+	if c.Program, err = p.Programs.greeted(c.Variant.Setup.Lock.Program); err != nil {
+		return out, err
 	}
 	limited, cancel := context.WithTimeout(ctx, longestRun)
 	defer cancel()
@@ -48,7 +48,7 @@ func (p *Place) Run(ctx context.Context, c runner.Config) (out runner.Outcome, e
 	defer end()
 	c.Open = func(spec world.Spec) (world.World, error) {
 		return live.Open(limited, spec,
-			live.Options{ClientCommand: p.ClientCommand, Kept: &p.kept, Pace: pace, Options: server.Options{Nodes: server.Process}})
+			live.Options{ClientCommand: p.ClientCommand, Kept: &p.kept, Pace: pace, Options: server.Options{Nodes: server.Process, Redis: p.Redis}})
 	}
 	out, err = runner.Run(c)
 	if out.Interrupted && ctx.Err() == nil {

@@ -15,18 +15,18 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
-// real is a search as among real servers, in the virtual world, where it is quick.
-func real(t *testing.T, text string, p checker.Property, kinds ...string) Search {
+// live is a search as in real time, in the virtual world, where it is quick.
+func live(t *testing.T, text string, p checker.Property, kinds ...string) Search {
 	t.Helper()
 	return Search{Scenario: parse(t, text), Variant: scenario.DefaultVariant, Drawing: Drawing{Kinds: kinds},
 		Properties: []checker.Property{p},
-		Workers:    2, Real: &Real{Commands: []string{"SET", "EVALSHA"}}}
+		Workers:    2, Live: &Live{}, Real: &Real{Commands: []string{"SET", "EVALSHA"}}}
 }
 
 const plainDelete = "name: x\nlock: {algorithm: redlock, ttl: 500ms, switches: {release: delete}}\nnodes: {count: 3}\n" + clientsOfTargets
 
 func TestRealSearchProvesAndShrinks(t *testing.T) {
-	s := real(t, plainDelete, checker.ExclusiveLease)
+	s := live(t, plainDelete, checker.ExclusiveLease)
 	s.Seeds, s.StopAt = 20_000, 1
 	var saved *State
 	s.Save = func(st *State, _ bool) error { saved = st; return nil }
@@ -37,7 +37,7 @@ func TestRealSearchProvesAndShrinks(t *testing.T) {
 	if !slices.ContainsFunc(r.Found, func(f Found) bool { return f.Proved() }) {
 		t.Fatalf("nothing was proved in %d runs: %+v", r.Runs, r.Found)
 	}
-	kept, err := s.ShrinkReal(context.Background(), r.Found)
+	kept, err := s.ShrinkLive(context.Background(), r.Found)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestRealSearchProvesAndShrinks(t *testing.T) {
 	}
 	interrupted, stop := context.WithCancel(context.Background())
 	stop()
-	if left, err := s.ShrinkReal(interrupted, r.Found); err != nil ||
+	if left, err := s.ShrinkLive(interrupted, r.Found); err != nil ||
 		len(left) != 1 || left[0].Failed == nil || len(left[0].Setup.Faults.List) != left[0].From {
 		t.Errorf("interrupted: %+v, %v: want what was found, as it was found", left, err)
 	}
@@ -89,12 +89,12 @@ func (e *ending) Run(ctx context.Context, c runner.Config) (runner.Outcome, erro
 func TestHistoriesOfWhatIsNotProvedAreKept(t *testing.T) {
 	cut := 0
 	for last := 1; last <= 60 && cut < 3; last++ {
-		s := real(t, plainDelete, checker.ExclusiveLease)
+		s := live(t, plainDelete, checker.ExclusiveLease)
 		s.Workers = 1
 		ctx, cancel := context.WithCancel(context.Background())
 		s.Place = func() Place { return &ending{last: last, end: cancel} }
 		seen := make(map[uint64]*history.History)
-		s.Real.Seen = func(f Found, h *history.History) error { seen[f.Run] = h; return nil }
+		s.Live.Seen = func(f Found, h *history.History) error { seen[f.Run] = h; return nil }
 		r, err := s.Run(ctx)
 		cancel()
 		if err != nil {
@@ -104,7 +104,7 @@ func TestHistoriesOfWhatIsNotProvedAreKept(t *testing.T) {
 			continue
 		}
 		cut++
-		interrupted, err := s.ShrinkReal(ctx, slices.Clone(r.Found))
+		interrupted, err := s.ShrinkLive(ctx, slices.Clone(r.Found))
 		if err != nil || len(interrupted) != 1 || !strings.Contains(interrupted[0].Failed.Error(), "interrupted before it was repeated") {
 			t.Fatalf("ended with run %d: %+v, %v", last, interrupted, err)
 		}
@@ -115,7 +115,7 @@ func TestHistoriesOfWhatIsNotProvedAreKept(t *testing.T) {
 			t.Errorf("ended with run %d: no history of %+v that shows it", last, f)
 		}
 		s.Place = nil
-		again, err := s.ShrinkReal(context.Background(), slices.Clone(r.Found))
+		again, err := s.ShrinkLive(context.Background(), slices.Clone(r.Found))
 		if err != nil || len(again) != 1 || again[0].CutShort || !again[0].Proved() || again[0].Failed != nil {
 			t.Errorf("ended with run %d: %+v, %v: want it repeated and made smaller", last, again, err)
 		}
@@ -147,7 +147,7 @@ func TestSlowRunsAreNotJudged(t *testing.T) {
 		{"now and then", func(n int64) bool { return n%20 == 0 }, false},
 		{"always", func(int64) bool { return true }, true},
 	} {
-		s := real(t, "name: x\ngrant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms}\n"+clientsOfTargets,
+		s := live(t, "name: x\ngrant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms}\n"+clientsOfTargets,
 			checker.DeadlockFree, "pause", "cut", "hold")
 		s.Seeds, s.Workers = 1_000, 1
 		s.Place = func() Place { return &hurried{slow: test.slow} }
@@ -183,7 +183,7 @@ func TestSlowMachine(t *testing.T) {
 			"lock: {algorithm: redlock, ttl: 500ms}\n" + clientsOfTargets, checker.DeadlockFree, false},
 		"a key of another": {plainDelete, checker.OwnerRelease, true},
 	} {
-		s := real(t, c.text, c.property, "pause", "cut", "hold")
+		s := live(t, c.text, c.property, "pause", "cut", "hold")
 		s.Seeds, s.Workers = 300, 1
 		s.Place = func() Place { return &late{hurried{slow: mistaken}} }
 		r, err := s.Run(context.Background())
@@ -212,7 +212,7 @@ func (s *sick) Run(ctx context.Context, c runner.Config) (runner.Outcome, error)
 }
 
 func TestRunsThatFailTellNothing(t *testing.T) {
-	s := real(t, plainDelete, checker.OrderedTokens)
+	s := live(t, plainDelete, checker.OrderedTokens)
 	s.Seeds = 200
 	var count atomic.Int64
 	fails := func(n int64) bool { return n%3 == 0 }
@@ -248,7 +248,7 @@ func TestWaypoints(t *testing.T) {
 		Waypoints()[endsWhileHeld]: {plainDelete, []string{"pause"}},
 		Waypoints()[lateRelease]:   {plainDelete, []string{"hold-message", "latency"}},
 	} {
-		s := real(t, c.text, checker.OrderedTokens, c.kinds...)
+		s := live(t, c.text, checker.OrderedTokens, c.kinds...)
 		s.Seeds = 2000
 		r, err := s.Run(context.Background())
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/kballard/go-shellquote"
@@ -23,11 +24,14 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
-// liveSearch is what a search among real servers needs beside what it searches.
-type liveSearch struct {
+// realSearch is what a search with real servers needs beside what it searches, in real or in virtual time.
+type realSearch struct {
+	world    string
 	programs *trial.Programs
 	self     string
-	// twin is the lock as a built-in one, which runs in the virtual world, too; nil: it is none of ours.
+	// server is the program of servers in virtual time, redis that of those in real time, as server.FindRedis takes it.
+	server, redis string
+	// twin is the lock as a built-in one, which runs on models, too; nil: it is none of ours.
 	twin *scenario.StandIn
 	// ready is what the lock says of itself; nil: it is the scenario's own, and a built-in one.
 	ready *program.Ready
@@ -45,11 +49,11 @@ const (
 	grantAfter = time.Second
 )
 
-// liveTarget is what is searched among real servers: the scenario, or where there is none one for the
-// lock's class, with the lock in the place of the scenario's own.
-func (e *Env) liveTarget(
+// searchTarget is what is searched: the scenario, or where there is none one for the lock's class, with the lock in the place of the
+// scenario's own.
+func (e *Env) searchTarget(
 	ctx context.Context, r *request.Search, listener Listener,
-) (s *scenario.Scenario, v *scenario.Variant, l *liveSearch, err error) {
+) (s *scenario.Scenario, v *scenario.Variant, l *realSearch, err error) {
 	own, err := e.standIn(r.Lock)
 	if err != nil {
 		return nil, nil, nil, err
@@ -62,11 +66,12 @@ func (e *Env) liveTarget(
 		if v, err = VariantOf(s, r.Variant); err != nil {
 			return nil, nil, nil, err
 		}
+		r.Variant = v.Name
 		list = append(list, s)
 	}
 	switch {
 	case own == nil && s == nil:
-		return nil, nil, nil, Usagef("name a scenario, or a lock with --lock")
+		return nil, nil, nil, Usagef("name a scenario, or a lock with --lock").Hint("sim list lists the scenarios")
 	case s == nil && r.Variant != "":
 		return nil, nil, nil, Usagef("--variant is one of a scenario: name that, too")
 	case own == nil:
@@ -74,25 +79,22 @@ func (e *Env) liveTarget(
 			return nil, nil, nil, err
 		}
 	}
-	l = &liveSearch{}
-	if l.self, err = Self(); err != nil {
-		return nil, nil, nil, err
-	}
-	if _, err := server.FindRedis(""); err != nil {
-		return nil, nil, nil, &trial.EnvironmentError{Err: err, Hint: "sim doctor says what is missing"}
-	}
-	if l.leave, err = e.enterLive(false, listener); err != nil {
-		return nil, nil, nil, err
-	}
-	if v != nil {
-		r.Variant = v.Name
-	}
+	l = &realSearch{world: r.World, redis: r.Redis, leave: func() {}}
+	where := "--lock"
 	if own != nil {
 		l.program = own.Program
 	} else {
-		l.program = v.Setup.Lock.Program
+		where, l.program = s.File, v.Setup.Lock.Program
 	}
-	if l.programs, err = trial.Greet(ctx, list, own, request.Live); err != nil {
+	if err := l.find(ctx, r, where); err != nil {
+		return nil, nil, nil, err
+	}
+	if l.isReal() {
+		if l.leave, err = e.enterLive(false, listener); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	if l.programs, err = trial.Greet(ctx, list, own, r.World); err != nil {
 		err = interruptedOr(ctx, err)
 	} else {
 		s, v, err = e.place(l, own, s, v)
@@ -103,9 +105,34 @@ func (e *Env) liveTarget(
 	return s, v, l, err
 }
 
-// place puts the lock in the place of the scenario's own.
+// isReal reports that real servers take part.
+func (l *realSearch) isReal() bool { return l.world == request.Live || l.server != "" }
+
+// find finds the program of the servers, where there are any.
+func (l *realSearch) find(ctx context.Context, r *request.Search, where string) (err error) {
+	if l.self, err = Self(); err != nil {
+		return err
+	}
+	if r.World == request.Live {
+		if _, err := server.FindRedis(r.Redis); err != nil {
+			return &trial.EnvironmentError{Err: err, Hint: "sim doctor says what is missing"}
+		}
+		return nil
+	}
+	if err := checkVirtualLock(where, l.program, r.Nodes); err != nil {
+		return err
+	}
+	if l.program != nil || server.Provider(r.Nodes) == server.Process {
+		l.server, _, err = trial.VirtualServer(ctx, r.Redis)
+	} else if r.Redis != "" {
+		err = errNoServers
+	}
+	return err
+}
+
+// place puts the lock in the place of the scenario's own, and refuses what cannot be had.
 func (e *Env) place(
-	l *liveSearch, own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant,
+	l *realSearch, own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant,
 ) (_ *scenario.Scenario, _ *scenario.Variant, err error) {
 	if own != nil {
 		l.ready = &own.Ready
@@ -125,6 +152,12 @@ func (e *Env) place(
 		}
 	} else if l.ready = l.programs.Of(v.Setup.Lock.Program); l.ready == nil {
 		l.twin = scenario.NewBuiltIn(v.Setup.Lock, e.Version)
+	}
+	if l.server != "" {
+		place := trial.VirtualPlace{Server: l.server, Programs: l.programs}
+		if why := place.Refusal(v); why != "" {
+			return nil, nil, Usagef("%s cannot be searched on real servers in virtual time: %s", s.File, why)
+		}
 	}
 	return s, v, nil
 }
@@ -197,9 +230,9 @@ func scenarioFor(r *program.Ready) (*scenario.Scenario, error) {
 	return s, nil
 }
 
-// liveProperties are those that are asked of a lock where none is named: those that depend on the lock
+// lockProperties are those that are asked of a lock where none is named: those that depend on the lock
 // alone, and not on what a client does whose lease has ended.
-func liveProperties(r *program.Ready, s *scenario.Setup) []checker.Property {
+func lockProperties(r *program.Ready, s *scenario.Setup) []checker.Property {
 	list := []checker.Property{checker.ExclusiveLease, checker.BackedGrant,
 		checker.OwnerRelease, checker.NoResurrection, checker.NoOrphanLock, checker.DeadlockFree}
 	if s.Nodes.Count > 2 && !s.Nodes.Replicated() {
@@ -218,17 +251,28 @@ func liveProperties(r *program.Ready, s *scenario.Setup) []checker.Property {
 	return list
 }
 
-// explore makes a search one among real servers.
-func (l *liveSearch) explore(ctx context.Context, listener Listener, s *explore.Search) error {
-	s.Real = &explore.Real{Own: l.twin != nil, Phase: func(text string) { listener.tell(Phase{text}) }}
-	s.Place = func() explore.Place {
-		return &trial.Place{ClientCommand: []string{l.self, "client"}, Programs: l.programs}
+// explore makes a search one with real servers.
+func (l *realSearch) explore(ctx context.Context, listener Listener, s *explore.Search) error {
+	s.Real = &explore.Real{Own: l.twin != nil}
+	if l.world == request.Live {
+		s.Live = &explore.Live{}
+		s.Place = func() explore.Place {
+			return &trial.Place{ClientCommand: []string{l.self, "client"}, Redis: l.redis, Programs: l.programs}
+		}
+	} else {
+		s.Place = func() explore.Place { return &trial.VirtualPlace{Server: l.server, Programs: l.programs} }
+	}
+	var telling sync.Mutex
+	s.Phase = func(text string) {
+		telling.Lock()
+		defer telling.Unlock()
+		listener.tell(Phase{text})
 	}
 	if s.From != nil {
 		s.Real.Commands = s.From.Commands
 		return nil
 	}
-	s.Real.Phase("a run without faults")
+	s.Phase("a run without faults")
 	var err error
 	s.Real.Commands, err = s.Commands(ctx)
 	listener.tell(Phase{})
@@ -236,7 +280,7 @@ func (l *liveSearch) explore(ctx context.Context, listener Listener, s *explore.
 }
 
 // blamed is an error of a search; where the lock program is to blame, it says what to do.
-func (l *liveSearch) blamed(err error) error {
+func (l *realSearch) blamed(err error) error {
 	var lock *explore.LockError
 	if l == nil || l.program == nil || !errors.As(err, &lock) {
 		return err
@@ -244,10 +288,13 @@ func (l *liveSearch) blamed(err error) error {
 	return &trial.EnvironmentError{Err: err, Hint: trial.HintFor(l.program, err)}
 }
 
-// shrunk repeats and shrinks what was found, and looks for it in the virtual world, where the lock is one of
-// ours: what repeats there for certain comes first.
-func (l *liveSearch) shrunk(ctx context.Context, s explore.Search, list []explore.Found) (all []*explore.Shrunk, err error) {
-	found, err := s.ShrinkReal(ctx, list)
+// shrunk shrinks what was found. What was found in real time is repeated for that, and is looked for in the virtual world, where the lock is
+// one of ours: what repeats there for certain comes first.
+func (l *realSearch) shrunk(ctx context.Context, s explore.Search, list []explore.Found) (all []*explore.Shrunk, err error) {
+	if s.Live == nil {
+		return s.ShrinkBest(ctx, list)
+	}
+	found, err := s.ShrinkLive(ctx, list)
 	if err != nil || l.twin == nil {
 		return found, err
 	}
@@ -256,7 +303,7 @@ func (l *liveSearch) shrunk(ctx context.Context, s explore.Search, list []explor
 			break
 		}
 		setup := scenario.Variant{Setup: k.Setup}.With(l.twin).Setup
-		s.Real.Phase(fmt.Sprintf("%s: in the virtual world", k.Property))
+		s.Phase(fmt.Sprintf("%s: in the virtual world", k.Property))
 		certain, err := explore.InVirtual(ctx, &setup, k.Found)
 		if err != nil && ctx.Err() == nil {
 			return all, err
@@ -266,6 +313,22 @@ func (l *liveSearch) shrunk(ctx context.Context, s explore.Search, list []explor
 		}
 	}
 	return append(all, found...), nil
+}
+
+// ofLock reports that a search asks for a lock, and not for what a scenario shows: then what counts, and what is drawn, is what a lock is
+// meant for.
+func ofLock(r *request.Search, s *scenario.Setup) bool { return r.Lock != "" || withReal(r, s) }
+
+// withReal reports that real servers take part in a search.
+func withReal(r *request.Search, s *scenario.Setup) bool {
+	return r.World == request.Live || server.Provider(r.Nodes) == server.Process || s.Lock.Program != nil
+}
+
+// drawFor lets a search for a lock draw what the lock is meant to survive, where no kinds are named.
+func drawFor(of *explore.Search, r *request.Search, s *scenario.Setup) {
+	if len(r.Kinds) == 0 && ofLock(r, s) {
+		of.Kinds, of.Allows = survivable(s)
+	}
 }
 
 // survivable are the faults that are drawn where no kinds are named, those that a lock on Redis is meant to

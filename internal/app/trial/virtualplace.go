@@ -1,0 +1,63 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/runner"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/virtual/guests"
+)
+
+// VirtualPlace is where a search makes runs with real servers in virtual time, and with lock programs, one after the other.
+type VirtualPlace struct {
+	// Server is the program of the servers.
+	Server string
+	// Programs are the lock programs that may be started.
+	Programs *Programs
+}
+
+// Run makes a run.
+func (p *VirtualPlace) Run(ctx context.Context, c runner.Config) (out runner.Outcome, err error) {
+	c.World = request.Virtual
+	if c.Program, err = p.Programs.greeted(c.Variant.Setup.Lock.Program); err != nil {
+		return out, err
+	}
+	limited, cancel := context.WithTimeout(ctx, longestRun)
+	defer cancel()
+	c.Open = func(spec world.Spec) (world.World, error) { return p.open(limited, spec, c.Program != nil) }
+	out, err = runner.Run(c)
+	if limited.Err() != nil && ctx.Err() == nil {
+		out.Interrupted, err = false, errors.Join(err, machine.TookTooLong(0, "the run was not over after %v", longestRun))
+	}
+	return out, err
+}
+
+func (p *VirtualPlace) open(ctx context.Context, spec world.Spec, programs bool) (world.World, error) {
+	return guests.Open(ctx, spec, guests.Options{Server: p.Server, Programs: programs})
+}
+
+// Refusal is why runs of a variant cannot be made here; empty: they can.
+func (p *VirtualPlace) Refusal(v *scenario.Variant) string {
+	program := v.Setup.Lock.Program
+	spec := runner.Spec(runner.Config{Variant: *v, Program: p.Programs.Of(program)})
+	return guests.Refusal(&spec, guests.Options{Server: p.Server, Programs: program != nil})
+}
+
+// Close ends what is left.
+func (*VirtualPlace) Close() {}
+
+// greeted is what a lock program says of itself; nil: there is none.
+func (p *Programs) greeted(l *lock.Program) (*program.Ready, error) {
+	ready := p.Of(l)
+	if l != nil && ready == nil {
+		return nil, fmt.Errorf("the lock program %q has not been greeted", l.Command)
+	}
+	return ready, nil
+}

@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -317,7 +318,7 @@ func TestClocksOfARestartedClient(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if err := w.Restart("c1", world.KeepData); err != nil {
+		if err := errors.Join(w.Kill("c1"), w.Restart("c1", world.KeepData)); err != nil {
 			t.Error(err)
 		}
 		c := w.client("c1")
@@ -329,6 +330,28 @@ func TestClocksOfARestartedClient(t *testing.T) {
 		}
 	})
 	w.Wait()
+}
+
+// Two faults that kill a client may overlap. The first that ends starts it again, and then it is left alone: also if both end at once, as in
+// the live world.
+func TestRestartsAClientOnce(t *testing.T) {
+	w := small(t, nil)
+	life := w.client("c1").life
+	if err := errors.Join(w.Kill("c1"), w.Kill("c1")); err != nil {
+		t.Error(err)
+	}
+	for _, after := range []time.Duration{0, 0, time.Second} {
+		w.Go(func() {
+			w.Sleep(after)
+			if err := w.Restart("c1", world.KeepData); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	w.Wait()
+	if c := w.client("c1"); c.dead || c.life != life+1 {
+		t.Errorf("dead: %v, in life %d after %d", c.dead, c.life, life)
+	}
 }
 
 func TestRefusesTheUnknown(t *testing.T) {

@@ -188,10 +188,12 @@ func (w *World) Restart(target string, keep world.Keep) error {
 		return err
 	}
 	if c := w.client(target); c != nil {
-		if !c.dead {
-			c.kill()
+		if c.dead {
+			w.Sleep(clientStarts)
 		}
-		w.Sleep(clientStarts)
+		if !c.dead { // another fault that had killed it ended before
+			return nil
+		}
 		return c.start()
 	}
 	n := w.machine(target)

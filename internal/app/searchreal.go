@@ -43,8 +43,10 @@ type realSearch struct {
 
 // The scenario of a search where none is named.
 const (
-	// searchTTL is the TTL where the lock allows it.
-	searchTTL = 200 * time.Millisecond
+	// liveTTL is the TTL where the lock allows it, virtualTTL that in virtual time. Nobody waits there, and then faults may last longer than
+	// grantAfter.
+	liveTTL    = 200 * time.Millisecond
+	virtualTTL = time.Second
 	// grantAfter is how much longer than the TTL it may take until somebody is granted the lock.
 	grantAfter = time.Second
 )
@@ -143,7 +145,7 @@ func (e *Env) place(
 			return nil, nil, Usagef("--lock %s: its keys are in %s, where sim does not see them: nothing that a search found could be confirmed",
 				own.Command(), own.Ready.Store)
 		}
-		if s, err = withLock(own, s, v); err != nil {
+		if s, err = withLock(own, s, v, l.world); err != nil {
 			return nil, nil, err
 		}
 		v = &s.Variants[0]
@@ -178,10 +180,10 @@ func (e *Env) twinOf(own *scenario.StandIn, self string) (*scenario.StandIn, err
 
 // withLock is the scenario, in one variant, with another lock in the place of its own; without a
 // scenario one that suits the lock's class.
-func withLock(own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant) (*scenario.Scenario, error) {
+func withLock(own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant, world string) (*scenario.Scenario, error) {
 	if s == nil {
 		var err error
-		if s, err = scenarioFor(&own.Ready); err != nil {
+		if s, err = scenarioFor(&own.Ready, world); err != nil {
 			return nil, err
 		}
 		v = &s.Variants[0]
@@ -198,9 +200,12 @@ func withLock(own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant) 
 }
 
 // scenarioFor is a scenario for a search with a lock of which only is known what it says itself.
-func scenarioFor(r *program.Ready) (*scenario.Scenario, error) {
-	nodes := 1
-	ttl := max(searchTTL, program.Duration(r.TTLMin))
+func scenarioFor(r *program.Ready, in string) (*scenario.Scenario, error) {
+	nodes, ttl := 1, liveTTL
+	if in == request.Virtual {
+		ttl = virtualTTL
+	}
+	ttl = max(ttl, program.Duration(r.TTLMin))
 	if step := program.Duration(r.TTLStep); step > 0 {
 		ttl = (ttl + step - 1) / step * step
 	}
@@ -288,8 +293,8 @@ func (l *realSearch) blamed(err error) error {
 	return &trial.EnvironmentError{Err: err, Hint: trial.HintFor(l.program, err)}
 }
 
-// shrunk shrinks what was found. What was found in real time is repeated for that, and is looked for in the virtual world, where the lock is
-// one of ours: what repeats there for certain comes first.
+// shrunk shrinks what was found. What was found in real time is repeated for that, and with a lock of ours it is looked for in the virtual
+// world: what repeats there for certain comes first.
 func (l *realSearch) shrunk(ctx context.Context, s explore.Search, list []explore.Found) (all []*explore.Shrunk, err error) {
 	if s.Live == nil {
 		return s.ShrinkBest(ctx, list)

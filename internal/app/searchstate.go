@@ -29,7 +29,8 @@ const stateEvery = 5 * time.Second
 
 // newSearchState names the state of a search in the folder of what it finds.
 func newSearchState(s explore.Search, r request.Search) *searchState {
-	identity := fmt.Sprintf("%s\n%s\n%s\n%s\n%s\n%+v\n%v\n%d", r.World, r.Nodes, r.Lock, s.Scenario.Text, s.Variant, s.Drawing, s.Properties, s.First)
+	identity := fmt.Sprintf("%s\n%s\n%s\n%s\n%s\n%+v\n%v\n%d",
+		r.World, r.Nodes, r.Lock, s.Scenario.Text, s.Variant, s.Drawing, s.Properties, s.First)
 	name := fmt.Sprintf("%.40s-%s.search.json", s.Scenario.Name, s.Variant)
 	return &searchState{path: filepath.Join(r.Out, name),
 		of: fmt.Sprintf("%x", sha256.Sum256([]byte(identity))), began: time.Now(), written: time.Now()}

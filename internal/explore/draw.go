@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -87,10 +89,14 @@ func (d *drawer) draw(seed uint64) []scenario.Fault {
 	return list
 }
 
-// kind draws one of the kinds.
+// kind draws one of the kinds. Where messages count, half of the faults strike one, and half of the others are pauses:
+// by these two alone most mistakes show.
 func (d *drawer) kind(r *rand.Rand, kinds []string) string {
 	if len(d.messages) > 0 && r.IntN(2) == 0 {
 		return d.messages[r.IntN(len(d.messages))]
+	}
+	if len(d.messages) > 0 && r.IntN(2) == 0 && slices.Contains(d.kinds, "pause") {
+		return "pause"
 	}
 	return kinds[r.IntN(len(kinds))]
 }
@@ -111,17 +117,38 @@ const mostTries = 20
 
 // add adds a fault of a kind.
 func (d *drawer) add(r *rand.Rand, list []scenario.Fault, kind string) []scenario.Fault {
-	return d.valid(list, func() scenario.Fault {
+	return d.valid(list, func() (f scenario.Fault) {
 		if slices.Contains(d.ofMessages, kind) {
-			return d.ofMessage(r, kind)
+			f = d.ofMessage(r, kind)
+		} else {
+			f = scenario.Fault{Kind: kind, Params: d.params(r, kind, d.cast), Trigger: d.trigger(r)}
+			if client := sender(&f); client != "" && r.IntN(4) > 0 { // it strikes who has just sent or is to be answered
+				narrow := d.cast
+				narrow.Clients = []string{client}
+				f.Params = d.params(r, kind, narrow)
+			}
 		}
-		f := scenario.Fault{Kind: kind, Params: d.params(r, kind, d.cast), Trigger: d.trigger(r)}
-		if client := sender(&f); client != "" && r.IntN(4) > 0 { // it strikes who has just sent or is to be answered
-			narrow := d.cast
-			narrow.Clients = []string{client}
-			f.Params = d.params(r, kind, narrow)
+		if len(d.messages) > 0 && r.IntN(3) == 0 {
+			d.until(r, &f)
 		}
 		return f
+	})
+}
+
+// until lets a fault last until a client has been granted the lock, or has released it: how long that takes depends on what the lock does,
+// and no drawn time would meet it. Who is paused or killed cannot end that.
+func (d *drawer) until(r *rand.Rand, f *scenario.Fault) {
+	struck := f.Params.Target()
+	clients := slices.DeleteFunc(slices.Clone(d.cast.Clients), func(c string) bool { return c == struck })
+	points := []string{workload.Acquired, workload.Released}
+	if len(clients) == 0 || !slices.Contains(d.points, points[0]) {
+		return
+	}
+	f.Until = &nemesis.Passing{Client: clients[r.IntN(len(clients))], Point: points[r.IntN(len(points))], Nth: 1 + r.IntN(d.sections)}
+	parameters(reflect.ValueOf(f.Params).Elem(), func(name string, p any) {
+		if length, ok := p.(*time.Duration); ok && name == "For" {
+			*length = longest * d.ttl
+		}
 	})
 }
 
@@ -215,10 +242,10 @@ func (d *drawer) params(r *rand.Rand, kind string, cast nemesis.Cast) nemesis.Fa
 }
 
 // trigger draws when a fault strikes: at the start, at some time, or, half of
-// the time, at a point of a client's code. Where messages count, one in three strikes
+// the time, at a point of a client's code. Where messages count, two in three strike
 // when one passes: inside a lock of which no points are known.
 func (d *drawer) trigger(r *rand.Rand) (t nemesis.Trigger) {
-	if len(d.messages) > 0 && r.IntN(3) == 0 {
+	if len(d.messages) > 0 && r.IntN(3) > 0 {
 		return d.message(r, r.IntN(2) == 0)
 	}
 	switch r.IntN(4) {
@@ -238,9 +265,19 @@ func (d *drawer) trigger(r *rand.Rand) (t nemesis.Trigger) {
 	return t
 }
 
-// length draws how long a fault lasts: from a fiftieth of the lease to three
-// times it.
-func (d *drawer) length(r *rand.Rand) time.Duration { return spread(r, d.ttl/50, 3*d.ttl) }
+// A fault lasts from a part of the lease to longest times it.
+const (
+	shortestPart = 50
+	longest      = 3
+)
+
+// length draws how long a fault lasts. Where messages count, half of the faults end about when a lease does that begins with them.
+func (d *drawer) length(r *rand.Rand) time.Duration {
+	if len(d.messages) > 0 && r.IntN(2) == 0 {
+		return spread(r, d.ttl*9/10, 2*d.ttl)
+	}
+	return spread(r, d.ttl/shortestPart, longest*d.ttl)
+}
 
 // spread draws from low to high, small ones as often as large ones, in whole
 // milliseconds.

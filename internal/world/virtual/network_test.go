@@ -332,8 +332,8 @@ func TestClocksOfARestartedClient(t *testing.T) {
 	w.Wait()
 }
 
-// Two faults that kill a client may overlap. The first that ends starts it again, and then it is left alone: also if both end at once, as in
-// the live world.
+// Two faults that kill a client may overlap. The first that ends starts it again, and then it is left alone, as in the live world: also if
+// both end at once.
 func TestRestartsAClientOnce(t *testing.T) {
 	w := small(t, nil)
 	life := w.client("c1").life

@@ -453,7 +453,11 @@ func (t *thread) exitThread() {
 }
 
 func (t *thread) exitProcess() {
-	t.p.program.running--
+	g := t.p.program
+	if t.p == g.processes[0] {
+		g.left = g.others()
+	}
+	g.running--
 	t.goNative()
 	t.p.awaitEnd()
 }

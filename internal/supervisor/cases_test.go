@@ -41,6 +41,7 @@ var cases = []struct {
 	{"ticks", "3", []string{"100 100 tick", "200 200 tick", "300 300 tick"}},
 	{"yield", "", []string{"yielded"}},
 	{"spin", "", []string{"spun"}},
+	{"beside", "", []string{"spun"}},
 }
 
 func lines(name string, said ...string) (list []string) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -130,6 +131,16 @@ func (p *process) awaitEnd() {
 		}
 		g.end(p.how)
 	}
+}
+
+// others are the commands of the processes that live beside the first.
+func (g *Program) others() (list []string) {
+	for _, p := range g.processes[1:] {
+		if text, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline"); err == nil && len(text) > 0 && !p.zombie {
+			list = append(list, strings.TrimSpace(strings.ReplaceAll(string(text), "\x00", " ")))
+		}
+	}
+	return list
 }
 
 // reap learns how the program's first process has ended, which is our child.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -148,5 +149,76 @@ func TestKilledSupervisor(t *testing.T) {
 		_ = c.Process.Kill()
 		_ = suite.Ends(t, c)
 		suite.Eventually(t, "the end of all that it began", func() bool { return len(marked(mark)) == 0 })
+	}
+}
+
+// TestComputed has programs that let time pass by reading clocks, and one that sleeps.
+func TestComputed(t *testing.T) {
+	for _, c := range []struct {
+		command  []string
+		from, to time.Duration
+	}{
+		{command(t, "C", "spin"), 2 * time.Second, 3100 * time.Millisecond},
+		{command(t, "C", "beside"), 2 * time.Second, 3100 * time.Millisecond},
+		{[]string{"/bin/sh", "-c", "sleep 3"}, 0, time.Millisecond},
+	} {
+		w := newWorld(t, 1)
+		p := w.start(w.a, "p", c.command)
+		w.ends(p)
+		if d := p.Computed(); d < c.from || d > c.to {
+			t.Errorf("%q has computed for %v, want %v to %v", c.command, d, c.from, c.to)
+		}
+		w.Close()
+	}
+}
+
+func TestLeft(t *testing.T) {
+	for script, want := range map[string][]string{
+		"sleep 1000 & sleep 1; exit 0": {"sleep 1000"}, "sleep 1000 & kill $!; wait": nil, "sleep 1": nil,
+	} {
+		w := newWorld(t, 1)
+		p := w.start(w.a, "p", []string{"/bin/sh", "-c", script})
+		w.ends(p)
+		if !slices.Equal(p.Left(), want) {
+			t.Errorf("%q leaves %q, want %q", script, p.Left(), want)
+		}
+		w.Close()
+	}
+}
+
+// TestRandomnessOfTheNext has programs that run on a host one after the other: they are not given the same random bytes.
+func TestRandomnessOfTheNext(t *testing.T) {
+	repeats(t, func() string {
+		w := newWorld(t, 1)
+		defer w.Close()
+		for range 2 {
+			w.ends(w.start(w.a, "p", []string{"/bin/sh", "-c", "head -c 8 /dev/urandom | od -An -tx1"}))
+		}
+		if len(w.said) != 4 || w.said[0] == w.said[2] {
+			t.Errorf("%q", w.said)
+		}
+		return w.history()
+	})
+}
+
+// TestCloseInputOfTheEnded: its descriptor may be another file's by then.
+func TestCloseInputOfTheEnded(t *testing.T) {
+	w := newWorld(t, 1)
+	p := w.start(w.a, "p", []string{"/bin/sh", "-c", "exit 0"})
+	w.ends(p)
+	var files []*os.File
+	for range 20 {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = f.Close() }()
+		files = append(files, f)
+	}
+	p.CloseInput()
+	for _, f := range files {
+		if _, err := f.Stat(); err != nil {
+			t.Error(err)
+		}
 	}
 }

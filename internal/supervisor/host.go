@@ -27,6 +27,8 @@ type Host struct {
 	listeners []*socket
 	disk      disk
 	random    uint64
+	// started counts its programs: each has randomness of its own.
+	started uint64
 	// ran counts how often a thread of its programs went on.
 	ran uint64
 }

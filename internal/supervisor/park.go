@@ -49,6 +49,9 @@ func (t *thread) park(w *wait) {
 	g.running--
 	if w.deadline > g.host.s.now {
 		g.streak = 0
+		if !w.spins {
+			t.spun = 0
+		}
 	}
 	t.wait = w
 	if w.try != nil {

@@ -51,6 +51,8 @@ type thread struct {
 	wait  *wait
 	// clear is the word that the kernel clears at its end.
 	clear uint64
+	// spun counts its calls since it last waited.
+	spun int
 }
 
 func (g *Program) addProcess(pid, pidfd int, files *table) *process {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -58,6 +59,9 @@ type Program struct {
 	conns       map[int]*connEnd
 	lastConn    int
 	seed, drawn uint64
+	// computed is for how long it has read clocks, or made calls, without ever waiting; left are processes that lived when the first ended.
+	computed int64
+	left     []string
 	// relieved: a thread that waited natively to write was relieved, and no call has come since.
 	relieved bool
 	// streak counts calls since a thread last waited, written the bytes of output since the last call.
@@ -107,7 +111,8 @@ func (h *Host) Start(c Command) (*Program, error) {
 	s := h.s
 	g := &Program{Command: c, host: h, watches: -1, input: -1, outs: -1, errs: -1,
 		threads: make(map[int]*thread), conns: make(map[int]*connEnd), lastConn: firstConn,
-		seed: mixed(s.Seed, h.random, uint64(len(h.programs)))}
+		seed: mixed(s.Seed, h.random, h.started)}
+	h.started++
 	var in, out, errs [2]int
 	for _, p := range []*[2]int{&in, &out, &errs} {
 		*p = [2]int{-1, -1}
@@ -192,6 +197,15 @@ func (g *Program) CloseInput() {
 	g.dirty = true
 }
 
+// Unfinished is what it has written to its standard output behind the last line break.
+func (g *Program) Unfinished() []byte { return g.text }
+
+// Computed is how much time it has let pass without waiting: it read clocks again and again, or made calls.
+func (g *Program) Computed() time.Duration { return time.Duration(g.computed) }
+
+// Left are the commands of the processes that it had begun, and that had not ended when its first process ended by itself.
+func (g *Program) Left() []string { return g.left }
+
 // HasEnded reports whether its last process has ended.
 func (g *Program) HasEnded() bool { return g.ended }
 
@@ -246,6 +260,7 @@ func (g *Program) release() {
 	for _, fd := range []int{g.launched.Listener, g.input, g.outs, g.errs, g.watches} {
 		closeFD(fd)
 	}
+	g.input = -1
 	for _, e := range g.conns {
 		closeFD(e.fd)
 		e.fd = -1

@@ -97,6 +97,7 @@ func (g *Program) take(n launch.Notification) {
 			}
 		}
 		t.call = n
+		t.spun++
 		if released { // who has begun it goes on, and comes first
 			p.vforked, t.redo = false, true
 			g.ready = append(g.ready, t)
@@ -167,11 +168,11 @@ const (
 func (g *Program) yield(t *thread) bool {
 	g.look()
 	switch {
-	case g.streak > spinning*quantum:
-		// The longer it lasts, the more passes at once.
-		streak := g.streak
-		t.park(&wait{deadline: g.host.s.now + spinStep<<min(streak/(spinning*quantum)-1, 10), spins: true})
-		g.streak = streak
+	case t.spun > spinning*quantum:
+		// The longer it lasts, the more passes at once. Other threads may wait meanwhile, again and again, as one of Go's does.
+		step := int64(spinStep) << min(t.spun/(spinning*quantum)-1, 10)
+		t.park(&wait{deadline: g.host.s.now + step, spins: true})
+		g.computed += step
 	case len(g.ready) > 0:
 		t.redo, g.ready = true, append(g.ready, t)
 		g.running--

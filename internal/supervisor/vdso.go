@@ -210,6 +210,7 @@ func (p *process) countReadings() {
 		return
 	}
 	p.program.host.s.now += spentReading(n)
+	p.program.computed += spentReading(n)
 	p.write(p.readings, make([]byte, 8))
 	p.showTime()
 }

@@ -342,6 +342,26 @@ static void case_spin(void) {
 	puts("spun");
 }
 
+static void *sleep_shortly(void *arg) {
+	while (!flag)
+		usleep(20);
+	return arg;
+}
+
+// It reads a clock by a call, again and again, while another thread wakes up and sleeps, as one of Go's does.
+static void case_beside(void) {
+	struct timespec now, begin;
+	pthread_t thread;
+	pthread_create(&thread, NULL, sleep_shortly, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	do
+		syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+	while (now.tv_sec < begin.tv_sec + 3);
+	flag = 1;
+	pthread_join(thread, NULL);
+	puts("spun");
+}
+
 static void case_compute(void) {
 	puts("begins");
 	sleep(1);
@@ -629,6 +649,7 @@ int one_case(const char *name, int argc, char **argv) {
 	CASE(drip, host, second)
 	CASE(yield)
 	CASE(spin)
+	CASE(beside)
 	CASE(compute)
 	CASE(unmodelled)
 	CASE(kinds)

@@ -28,8 +28,15 @@ func conformance(ctx context.Context, listener Listener, l *audit.Lock, dir stri
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return fmt.Errorf("failed to make a folder for logs: %w", err)
 	}
+	var virtual *conform.VirtualTime
+	if asked.World == request.Virtual && l.Ready.Store != program.Postgres { // which runs in real time
+		var err error
+		if virtual, err = virtualConform(ctx, l.Program.Command, asked.Redis); err != nil {
+			return err
+		}
+	}
 	r, err := conform.Run(ctx, conform.Options{
-		Command: l.Program.Command, Redis: asked.Redis, Key: "lock", TTL: 2 * time.Second, Patience: program.ReadyWithin, Dir: logs,
+		Command: l.Program.Command, Redis: asked.Redis, Virtual: virtual, Key: "lock", TTL: 2 * time.Second, Patience: program.ReadyWithin, Dir: logs,
 		Line: func(conform.Line) {}, Begin: func(string) {}, End: func(conform.Check) {},
 	})
 	if err != nil {

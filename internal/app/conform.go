@@ -11,6 +11,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -38,6 +39,9 @@ func Conform(ctx context.Context, env *Env, r request.Conform, l Listener) (*Con
 	if ttl := time.Duration(r.TTL); ttl < 100*time.Millisecond || ttl > time.Minute || time.Duration(r.Patience) < time.Second {
 		return nil, Usagef("--ttl %v, --patience %v: want a ttl from 100ms to 1m, and a patience of at least 1s", r.TTL, r.Patience)
 	}
+	if err := checkWorld(r.World); err != nil {
+		return nil, err
+	}
 	leave, err := env.enterLive(false, l)
 	if err != nil {
 		return nil, err
@@ -54,7 +58,15 @@ func Conform(ctx context.Context, env *Env, r request.Conform, l Listener) (*Con
 	if !env.Permit.Lock {
 		return nil, errNotPermitted(r.Command)
 	}
-	if _, err := trial.FindImage(ctx, argv); err != nil {
+	var virtual *conform.VirtualTime
+	if r.World == request.Virtual {
+		if err := checkVirtualLock("conform", &lock.Program{Command: argv}, ""); err != nil {
+			return nil, err
+		}
+		if virtual, err = virtualConform(ctx, argv, r.Redis); err != nil {
+			return nil, err
+		}
+	} else if _, err := trial.FindImage(ctx, argv); err != nil {
 		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "sim-conform-")
@@ -62,7 +74,7 @@ func Conform(ctx context.Context, env *Env, r request.Conform, l Listener) (*Con
 		return nil, &trial.EnvironmentError{Err: err, Hint: "set TMPDIR to a folder that can be written to"}
 	}
 	result, err := conform.Run(ctx, conform.Options{
-		Command: argv, Key: r.Key, TTL: time.Duration(r.TTL), Patience: time.Duration(r.Patience), Dir: dir,
+		Command: argv, Redis: r.Redis, Virtual: virtual, Key: r.Key, TTL: time.Duration(r.TTL), Patience: time.Duration(r.Patience), Dir: dir,
 		Line:  func(line conform.Line) { l.tell(Said{line}) },
 		Begin: func(name string) { l.tell(CheckBegun{name}) },
 		End:   func(c conform.Check) { l.tell(CheckEnded{c}) },
@@ -79,11 +91,29 @@ func Conform(ctx context.Context, env *Env, r request.Conform, l Listener) (*Con
 	return out, nil
 }
 
+// virtualConform is what the checks need in virtual time.
+func virtualConform(ctx context.Context, argv []string, redis string) (*conform.VirtualTime, error) {
+	path, _, err := trial.VirtualServer(ctx, redis)
+	if err != nil {
+		return nil, err
+	}
+	etcd, err := server.FindEtcd()
+	if err != nil {
+		etcd = "" // few programs need it
+	}
+	return &conform.VirtualTime{Server: path, Etcd: etcd,
+		Repeats: func(ctx context.Context, ready *program.Ready, ttl time.Duration) (string, error) {
+			return trial.Repeats(ctx, argv, ready, ttl, redis)
+		}}, nil
+}
+
 // conformError tells what is not the program's fault.
 func conformError(ctx context.Context, name string, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return Interrupted("interrupted")
+	case errors.Is(err, conform.ErrRealTime):
+		return &trial.EnvironmentError{Err: err, Hint: "--world live"}
 	case errors.Is(err, server.ErrCluster):
 		return &trial.EnvironmentError{Err: err, Hint: trial.HintCluster}
 	case errors.Is(err, server.ErrNowhere):

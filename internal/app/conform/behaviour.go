@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
-	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
 func secondClient(ctx context.Context, s *suite) error {
@@ -25,12 +23,12 @@ func secondClient(ctx context.Context, s *suite) error {
 		return err
 	}
 	for _, wait := range []time.Duration{program.MinWait, s.ttl() / 8} {
-		asked := machine.Monotonic()
+		asked := s.place.now()
 		a, err := s.acquire(ctx, c2, wait)
 		if err != nil {
 			return err
 		}
-		took := machine.Monotonic() - asked
+		took := s.place.now() - asked
 		left, err := s.nodes.still(ctx, keys)
 		switch {
 		case err != nil:
@@ -68,7 +66,7 @@ func freeAfterRelease(ctx context.Context, s *suite) error {
 		return err // what other answers mean, other checks say
 	}
 	var left []entry
-	gone, err := eventually(ctx, time.Second, func() (bool, error) {
+	gone, err := s.eventually(ctx, time.Second, func() (bool, error) {
 		var err error
 		left, err = s.nodes.still(ctx, keys)
 		return on(left) < s.nodes.quorum(), err
@@ -172,22 +170,22 @@ func extends(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	if err := sleep(ctx, s.ttl()/2); err != nil {
+	if err := s.place.sleep(ctx, s.ttl()/2); err != nil {
 		return err
 	}
 	before, err := s.longest(ctx)
 	if err != nil {
 		return err
 	}
-	asked := machine.Monotonic()
-	a, err := c.request(ctx, program.ExtendType, 0, func(ctx context.Context) (program.Answer, error) { return c.Extend(ctx, h.Grant) })
+	asked := s.place.now()
+	a, err := c.request(ctx, program.Message{Type: program.ExtendType, Grant: h.Grant}, 0)
 	if err != nil {
 		return err
 	}
 	late := !s.inTime(h)
 	after, err := s.longest(ctx)
 	// The key was to end a TTL after the request, or a TTL after its former end, where the library adds.
-	took := machine.Monotonic() - asked
+	took := s.place.now() - asked
 	slack := s.ttl()/4 + program.Duration(s.ready.TTLExtra)
 	expected := fmt.Sprintf("about %v", s.ttl())
 	switch {
@@ -209,7 +207,7 @@ func extends(ctx context.Context, s *suite) error {
 		return c.finding(fmt.Sprintf("c1 extended the lock, and its key ends in %v; before that, in %v", after, before),
 			expected, "extend by lock.ttl_ms, in the unit that the library wants").against(deadHolder)
 	}
-	h.until = machine.Monotonic() + after
+	h.until = s.place.now() + after
 	return s.give(ctx, c, h)
 }
 
@@ -221,7 +219,7 @@ func (s *suite) longest(ctx context.Context) (time.Duration, error) {
 	}
 	best := make(map[string]time.Duration)
 	for _, e := range keys {
-		best[e.node.Name] = max(best[e.node.Name], e.ttl)
+		best[e.node.name()] = max(best[e.node.name()], e.ttl)
 	}
 	list := slices.Sorted(maps.Values(best))
 	return list[max(0, len(list)-s.nodes.quorum())], nil
@@ -236,13 +234,13 @@ func renews(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	said, err := c1.hears(ctx, program.Renewed, h.Grant, h.asked+3*s.ttl()/2-machine.Monotonic())
+	said, err := c1.hears(ctx, program.Renewed, h.Grant, h.asked+3*s.ttl()/2-s.place.now())
 	if err != nil {
 		return err
 	}
-	if !said && !c1.Ready.Elsewhere() {
+	if !said && !s.ready.Elsewhere() {
 		s.note("it does not say renewed: its promise is what it asks for on the wire")
-	} else if err := sleep(ctx, h.asked+3*s.ttl()/2-machine.Monotonic()); err != nil {
+	} else if err := s.place.sleep(ctx, h.asked+3*s.ttl()/2-s.place.now()); err != nil {
 		return err
 	}
 	a, err := s.acquire(ctx, c2, 0)
@@ -251,7 +249,7 @@ func renews(ctx context.Context, s *suite) error {
 	}
 	if a.Type == program.Acquired {
 		return c2.finding(fmt.Sprintf("c1 holds the lock, and %v after it had got it, so did c2; the TTL is %v",
-			round(machine.Monotonic()-h.asked), s.ttl()),
+			round(s.place.now()-h.asked), s.ttl()),
 			`a lock that renews itself is held until it is released, since ready says that it can "renew"`,
 			"switch the library's renewal on, or do not say so in ready")
 	}
@@ -327,7 +325,7 @@ func killedHolder(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	c1.Kill()
+	c1.kill()
 	h, err := s.getWithin(ctx, c2, 3*s.ttl()+3*time.Second)
 	if err != nil {
 		return amend(err, "c1 held the lock when it was killed; the TTL is "+s.ttl().String(), "give the lock's key a time to live")
@@ -362,7 +360,7 @@ func deadNode(ctx context.Context, s *suite) error {
 		return err
 	}
 	dead := s.nodes.list[len(s.nodes.list)-1] // the first may count tokens
-	if err := dead.Server.Kill(); err != nil {
+	if err := dead.kill(); err != nil {
 		return err
 	}
 	if len(s.nodes.list) == 1 {
@@ -376,12 +374,12 @@ func deadNode(ctx context.Context, s *suite) error {
 	} else if err := s.withOneDead(ctx, c1); err != nil {
 		return amendDead(err)
 	}
-	if err := dead.Restart(ctx, world.KeepNothing); err != nil {
+	if err := dead.restart(ctx); err != nil {
 		return err
 	}
 	h, err := s.getWithin(ctx, c1, s.ttl()+20*time.Second)
 	if err != nil {
-		return counts(amend(err, "its node "+dead.Name+" had been dead for a while", "let the library connect again"), progress)
+		return counts(amend(err, "its node "+dead.name()+" had been dead for a while", "let the library connect again"), progress)
 	}
 	return s.give(ctx, c1, h)
 }
@@ -423,11 +421,13 @@ func points(ctx context.Context, s *suite) error {
 		return err
 	}
 	passed := make(map[string]bool)
-	for len(c.events) > 0 {
-		if e := <-c.events; e.kind == program.Point {
+	c.mu.Lock()
+	for _, e := range c.events {
+		if e.kind == program.Point {
 			passed[e.point] = true
 		}
 	}
+	c.mu.Unlock()
 	s.note("passed while it got and released the lock: %s", strings.Join(slices.Sorted(maps.Keys(passed)), ", "))
 	s.close("c1")
 	return nil
@@ -438,20 +438,19 @@ func clocks(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	a, err := c.request(ctx, program.ClocksType, 0, c.Clocks)
+	a, err := c.request(ctx, program.Message{Type: program.ClocksType}, 0)
 	if err != nil {
 		return err
 	}
 	const most = 10 * time.Second
-	if now := program.MS(time.Duration(time.Now().UnixNano())); a.WallMS == nil || max(now-*a.WallMS, *a.WallMS-now) > program.MS(most) {
+	if now := program.MS(time.Duration(s.place.wall().UnixNano())); a.WallMS == nil || max(now-*a.WallMS, *a.WallMS-now) > program.MS(most) {
 		return c.finding("wall_ms is not the time of day", fmt.Sprintf("about %.0f, in ms since 1970", now), "read the clock as the library does")
 	}
-	err = program.MovesClock(ctx, program.Options{Command: s.Command, Log: c.log})
-	switch {
-	case errors.Is(err, program.ErrContained), errors.Is(err, machine.ErrNoFaketime):
-		s.note("%v, so its clock was not moved", err)
+	switch err = s.place.movesClock(ctx, c); {
+	case errors.Is(err, errStays):
+		s.note("%v", err)
 	case err != nil:
-		return c.finding(err.Error(), "wall_ms moves with the clock that libfaketime shows to libc, monotonic_ms does not",
+		return c.finding(err.Error(), "wall_ms moves with the wall clock that the program is shown, monotonic_ms does not",
 			`if the program reads its clocks without libc, or a wrapper around it drops LD_PRELOAD, leave out "clock": "libc" in ready`)
 	}
 	return nil

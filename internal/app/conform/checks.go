@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
-	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
+
+// RepeatsCheck is the name of the check that needs virtual time.
+const RepeatsCheck = "repeats"
 
 // check is one check. Its name is for ever.
 type check struct {
@@ -18,6 +20,8 @@ type check struct {
 	needs program.Ability
 	// inRedis: it looks at keys on the nodes.
 	inRedis bool
+	// virtual: it is made in virtual time alone.
+	virtual bool
 	// unless says why it is not applicable, where needs does not.
 	unless func(*program.Ready) string
 	// first: without it nothing else can be checked.
@@ -32,8 +36,10 @@ type check struct {
 }
 
 // reason is why a check is not applicable; empty: it is.
-func (c *check) reason(r *program.Ready) string {
+func (c *check) reason(r *program.Ready, virtual bool) string {
 	switch {
+	case c.virtual && !virtual:
+		return "in real time no run is like another"
 	case r == nil:
 	case c.needs != "" && !r.Has(c.needs):
 		return fmt.Sprintf("it does not say that it can %q", c.needs)
@@ -72,6 +78,7 @@ var checks = []check{
 	{name: "clocks", title: "tells its clocks", unless: noClocks, run: clocks},
 	{name: "end-of-input", title: "ends within a second of the end of its input", run: endOfInput},
 	{name: "nothing-left", title: "leaves no process and no key behind", run: nothingLeft},
+	{name: RepeatsCheck, title: "same seed, same bytes: two runs of it in virtual time are the same", virtual: true, run: repeats},
 	{name: "messages", title: "all its messages fit the schema", protocol: true, run: messages},
 }
 
@@ -104,7 +111,7 @@ func noClocks(r *program.Ready) string {
 func handshake(ctx context.Context, s *suite) error {
 	c, err := s.greet(ctx, "c1")
 	if err == nil {
-		s.ready = &c.Ready
+		s.ready = c.describes()
 	}
 	return err
 }
@@ -112,7 +119,7 @@ func handshake(ctx context.Context, s *suite) error {
 // setUp starts the nodes that the program's class needs, and sets two clients up.
 func setUp(ctx context.Context, s *suite) (err error) {
 	if s.nodes == nil {
-		if s.nodes, err = startNodes(ctx, s.Dir, s.Redis, s.ready); err != nil {
+		if s.nodes, err = s.place.startNodes(ctx, s.ready); err != nil {
 			return err
 		}
 	}
@@ -229,7 +236,7 @@ func expires(ctx context.Context, s *suite) error {
 				against(deadHolder)
 		case e.ttl > 3*asked:
 			return c.finding(fmt.Sprintf("the key %s ends in %v", e, e.ttl), expected, mend).against(deadHolder)
-		case e.ttl < asked/3 && machine.Monotonic()-h.asked < asked/3:
+		case e.ttl < asked/3 && s.place.now()-h.asked < asked/3:
 			if end := s.nodes.shortest(s, h); end != nil {
 				return c.finding(askedForLess(end.name, end.node, end.lifeSince(h)), expected, mend)
 			}

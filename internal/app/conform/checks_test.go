@@ -2,10 +2,12 @@ package conform
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
 )
 
 // Each row of a report card in which a check counts is a guarantee, and what shows how the program speaks counts in none.
@@ -21,6 +23,17 @@ func TestChecksCountInRows(t *testing.T) {
 		case c.first && !c.protocol:
 			t.Errorf("%s: nothing can be checked without it, and yet judged", c.name)
 		}
+	}
+}
+
+// The page of the protocol has all checks, in their order.
+func TestTableOfChecks(t *testing.T) {
+	want := "| check | the program |\n|---|---|\n"
+	for _, c := range checks {
+		want += "| `" + c.name + "` | " + c.title + " |\n"
+	}
+	if !strings.Contains(docstest.Read(t, "docs/reference/lock-protocol.md"), want) {
+		t.Errorf("docs/reference/lock-protocol.md lacks the table\n%s", want)
 	}
 }
 

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
-	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
 
 // Direction says where a line comes from.
@@ -47,16 +47,17 @@ func (l Line) String() string { return fmt.Sprintf("%s %s %s", l.Client, l.Direc
 
 // client is a lock program that runs.
 type client struct {
-	*program.Program
+	running
 	name  string
 	suite *suite
 	// path is the file that log and conversation go to.
-	path   string
-	file   *os.File
-	log    *program.Log
-	events chan event
+	path string
+	file *os.File
+	log  *program.Log
 
 	mu sync.Mutex
+	// events are what it said by itself.
+	events []event
 	// sent are all lines to the program, got the last ones from it.
 	sent [][]byte
 	got  []Line
@@ -90,38 +91,30 @@ func (c *client) AtPoint(name string, done func()) {
 
 // tell drops what is too much: nobody waits for it.
 func (c *client) tell(e event) {
-	select {
-	case c.events <- e:
-	default:
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.events) < maxEvents {
+		c.events = append(c.events, e)
 	}
+}
+
+func (c *client) forgetEvents() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.events = nil
 }
 
 // hears waits for an event; false: it did not come.
 func (c *client) hears(ctx context.Context, kind program.Type, grant uint64, within time.Duration) (bool, error) {
-	late := time.After(within)
-	for {
-		select {
-		case e := <-c.events:
-			if e.kind == kind && e.grant == grant {
-				return true, nil
-			}
-		case <-c.Broken():
-			return false, c.failed(ctx, "", c.Err())
-		case <-ctx.Done():
-			return false, ctx.Err()
-		case <-late:
-			return false, nil
+	return c.suite.eventually(ctx, within, func() (bool, error) {
+		c.mu.Lock()
+		said := slices.ContainsFunc(c.events, func(e event) bool { return e.kind == kind && e.grant == grant })
+		c.mu.Unlock()
+		if why := c.why(); !said && why != nil {
+			return false, c.failed(ctx, "", why)
 		}
-	}
-}
-
-func (c *client) isBroken() bool {
-	select {
-	case <-c.Broken():
-		return true
-	default:
-		return false
-	}
+		return said, nil
+	})
 }
 
 // trace takes note of a line of the conversation.
@@ -191,16 +184,12 @@ func (c *client) lastLine() (last Line) {
 }
 
 // request makes a request, whose answer must come in time.
-func (c *client) request(
-	ctx context.Context, kind program.Type, wait time.Duration, ask func(context.Context) (program.Answer, error),
-) (program.Answer, error) {
-	bounded, cancel := context.WithTimeout(ctx, wait+c.suite.Patience)
-	defer cancel()
-	began := machine.Monotonic()
-	a, err := ask(bounded)
-	c.suite.took(kind, wait, machine.Monotonic()-began)
+func (c *client) request(ctx context.Context, m program.Message, wait time.Duration) (program.Answer, error) {
+	began := c.suite.place.now()
+	a, err := c.ask(ctx, m, wait+c.suite.Patience)
+	c.suite.took(m.Type, wait, c.suite.place.now()-began)
 	if err != nil {
-		return a, c.failed(ctx, kind, err)
+		return a, c.failed(ctx, m.Type, err)
 	}
 	return a, nil
 }

@@ -8,12 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
 // Options say what to look at.
@@ -22,6 +22,8 @@ type Options struct {
 	Command []string
 	// Redis is the program of its nodes, as server.FindRedis takes it; empty: the machine's.
 	Redis string
+	// Virtual is what the checks need in virtual time; nil: they are made in real time.
+	Virtual *VirtualTime
 	// Key is the lock's, TTL the lease to ask for. The program may need a longer one.
 	Key string
 	TTL time.Duration
@@ -35,6 +37,17 @@ type Options struct {
 	Begin func(name string)
 	End   func(Check)
 }
+
+// VirtualTime is what checks need in virtual time.
+type VirtualTime struct {
+	// Server is the redis-server or the valkey-server, Etcd the etcd for programs that keep their lock there.
+	Server, Etcd string
+	// Repeats makes a run of the program twice with one seed, and says in what the two differ; empty: in nothing.
+	Repeats func(ctx context.Context, ready *program.Ready, ttl time.Duration) (difference string, err error)
+}
+
+// seed is that of all checks in virtual time.
+const seed = 1
 
 // Outcome is what came of a check.
 type Outcome string
@@ -91,6 +104,10 @@ func (r *Result) Conforms() bool { return r.Count(Failed)+r.Count(NotRun) == 0 }
 var (
 	// errLate says that the TTL passed before a check had seen what it needs.
 	errLate = errors.New("the TTL passed meanwhile")
+	// errStays says that a clock cannot be moved here.
+	errStays = errors.New("its clock was not moved")
+	// ErrRealTime says that a program cannot be checked in virtual time.
+	ErrRealTime = errors.New("PostgreSQL runs in real time")
 	// errShort says that the lock asked for so little time that its keys were gone when the grant was looked at.
 	errShort = errors.New("its keys ended long before the TTL: see the check expiry")
 )
@@ -99,20 +116,19 @@ var (
 const tries = 5
 
 // Run makes all checks. An error is not the program's. When it returns, no process is
-// left. It makes this process the parent of orphans.
+// left. In real time it makes this process the parent of orphans, in virtual time it keeps its thread to itself.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	if err := machine.Adopt(); err != nil {
+	s := &suite{Options: o, clients: make(map[string]*client), odd: make(map[string]Line)}
+	if err := s.open(ctx); err != nil {
 		return nil, err
 	}
-	s := &suite{Options: o, clients: make(map[string]*client), odd: make(map[string]Line)}
-	defer machine.KillOrphans()
-	defer func() { s.nodes.stop() }()
+	defer func() { s.place.close() }()
 	defer s.closeAll()
 	result := &Result{Command: o.Command}
 	blocked := ""
 	for _, c := range checks {
 		done := Check{Name: c.name, Title: c.title, OfLock: c.ofLock, Guarantee: c.guarantee, Protocol: c.protocol}
-		switch why := c.reason(s.ready); {
+		switch why := c.reason(s.ready, o.Virtual != nil); {
 		case blocked != "":
 			done.Outcome, done.Why = NotRun, blocked
 		case why != "":
@@ -144,15 +160,21 @@ func (s *suite) make(ctx context.Context, c check, done *Check) error {
 		if err == nil {
 			err = c.run(ctx, s)
 		}
+		if unsure := s.place.unknown(); unsure != nil {
+			err = unsure
+		}
 		done.Notes = s.notes
 		s.dirty = err != nil
+		var unknown *world.Unknown
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case errors.As(err, &unknown):
+			done.Outcome, done.Why = NotRun, unknown.Why+"; sim conform --world live may tell"
 		case errors.Is(err, errLate) && try < tries:
 			continue
 		case errors.Is(err, errLate):
-			done.Outcome, done.Why = NotRun, s.whyLate(pace.Late())
+			done.Outcome, done.Why = NotRun, s.whyLate(s.late(pace))
 		case errors.Is(err, errShort):
 			done.Outcome, done.Why = NotRun, err.Error()
 		case errors.As(err, &done.Finding):
@@ -172,6 +194,7 @@ func (s *suite) make(ctx context.Context, c check, done *Check) error {
 // suite is what the checks share.
 type suite struct {
 	Options
+	place   place
 	ready   *program.Ready
 	nodes   *nodes
 	clients map[string]*client
@@ -186,6 +209,27 @@ type suite struct {
 	// bad are lines that the schema refuses, odd those with a field that it does not know.
 	bad []Line
 	odd map[string]Line
+}
+
+// open opens the place of the checks.
+func (s *suite) open(ctx context.Context) error {
+	open := openVirtual
+	if s.Virtual == nil {
+		open = openLive
+	}
+	p, err := open(ctx, &s.Options)
+	if err == nil {
+		s.place = p
+	}
+	return err
+}
+
+// late is how late timers were. In virtual time none is.
+func (s *suite) late(pace *machine.Pace) time.Duration {
+	if s.Virtual != nil {
+		return 0
+	}
+	return pace.Late()
 }
 
 func (s *suite) note(format string, args ...any) {
@@ -206,7 +250,16 @@ func (s *suite) ttl() time.Duration {
 }
 
 // fresh makes sure that no lock is held and that every node is there.
-func (s *suite) fresh(ctx context.Context) error {
+func (s *suite) fresh(ctx context.Context) (err error) {
+	if s.place.unknown() != nil { // nothing goes on there
+		s.closeAll()
+		s.place.close()
+		if err := s.open(ctx); err != nil || s.nodes == nil {
+			return err
+		}
+		s.nodes, err = s.place.startNodes(ctx, s.ready)
+		return err
+	}
 	if s.nodes == nil {
 		return nil
 	}
@@ -223,8 +276,8 @@ func (s *suite) fresh(ctx context.Context) error {
 
 // client is a client of a name: the one that runs, or a new one.
 func (s *suite) client(ctx context.Context, name string) (*client, error) {
-	if c := s.clients[name]; c != nil && !c.isBroken() {
-		c.events = make(chan event, maxEvents)
+	if c := s.clients[name]; c != nil && c.why() == nil {
+		c.forgetEvents()
 		return c, nil
 	}
 	return s.start(ctx, name)
@@ -248,11 +301,9 @@ func (s *suite) greet(ctx context.Context, name string) (*client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to write a log: %w", err)
 	}
-	c := &client{name: name, suite: s, path: log, file: file, events: make(chan event, maxEvents)}
+	c := &client{name: name, suite: s, path: log, file: file}
 	c.log = program.NewLog(printed{c})
-	bounded, cancel := context.WithTimeout(ctx, min(s.Patience, program.ReadyWithin))
-	defer cancel()
-	c.Program, err = program.Start(bounded, program.Options{Command: s.Command, Log: c.log, Events: c, Trace: c.trace})
+	c.running, err = s.place.start(ctx, c, min(s.Patience, program.ReadyWithin))
 	if err != nil {
 		_ = file.Close()
 		if none := (*exec.Error)(nil); errors.As(err, &none) {
@@ -268,12 +319,10 @@ func (s *suite) greet(ctx context.Context, name string) (*client, error) {
 }
 
 func (s *suite) setUp(ctx context.Context, c *client, points []string, busy time.Duration) error {
-	bounded, cancel := context.WithTimeout(ctx, min(s.Patience, program.ReadyWithin))
-	defer cancel()
-	err := c.Setup(bounded, program.Setup{
+	err := c.setUp(ctx, program.Setup{
 		Client: c.name, Seed: 1, Nodes: s.nodes.told, Topology: program.Independent, Points: points, BusyMS: program.MS(busy),
 		Lock: program.Lock{Key: s.Key, TTLMS: program.MS(s.ttl()), NodeTimeoutMS: program.MS(s.ttl() / 4), Options: []byte("{}")},
-	})
+	}, min(s.Patience, program.ReadyWithin))
 	if err != nil {
 		return c.failed(ctx, program.SetupType, err)
 	}
@@ -287,7 +336,7 @@ func (s *suite) close(name string) bool {
 		return true
 	}
 	delete(s.clients, name)
-	ended := c.Close()
+	ended := c.close()
 	_ = c.file.Close()
 	return ended
 }
@@ -298,9 +347,14 @@ func (s *suite) closeAll() {
 	}
 }
 
+func acquireMessage(wait time.Duration) program.Message {
+	ms := program.MS(max(wait, program.MinWait))
+	return program.Message{Type: program.AcquireType, WaitMS: &ms}
+}
+
 // acquire asks for the lock.
 func (s *suite) acquire(ctx context.Context, c *client, wait time.Duration) (program.Answer, error) {
-	return c.request(ctx, program.AcquireType, wait, func(ctx context.Context) (program.Answer, error) { return c.Acquire(ctx, wait) })
+	return c.request(ctx, acquireMessage(wait), wait)
 }
 
 // held is a grant of which the client is sure.
@@ -323,33 +377,35 @@ func (s *suite) get(ctx context.Context, c *client) (held, error) {
 
 // getWithin asks until the lock is granted, for so long and three times at least.
 func (s *suite) getWithin(ctx context.Context, c *client, within time.Duration) (held, error) {
-	deadline := machine.Monotonic() + within
+	deadline := s.place.now() + within
 	for n := 1; ; n++ {
 		s.nodes.readEnds()
-		ends, asked, wall := len(s.nodes.ends), machine.Monotonic(), time.Now()
+		ends, asked, wall := len(s.nodes.ends), s.place.now(), s.place.wall()
 		a, err := s.acquire(ctx, c, max(deadline-asked, s.ttl()/4))
 		if err != nil {
 			return held{}, err
 		}
 		if a.Type == program.Acquired {
-			h := held{Answer: a, asked: asked, answered: machine.Monotonic(), until: asked + s.ttl(), wall: wall, ends: ends}
+			h := held{Answer: a, asked: asked, answered: s.place.now(), until: asked + s.ttl(), wall: wall, ends: ends}
 			if a.Valid {
 				h.until = min(h.until, a.From+a.Validity)
 			}
 			return h, nil
 		}
-		if n >= 3 && machine.Monotonic() > deadline {
+		if n >= 3 && s.place.now() > deadline {
 			return held{}, c.finding(fmt.Sprintf("%s asked for the lock for %v, and did not get it", c.name, within),
 				"acquired: nobody else holds the lock",
 				"look at the reason that the program tells (why), and at its log")
 		}
-		time.Sleep(10 * time.Millisecond)
+		if err := s.place.sleep(ctx, pause); err != nil {
+			return held{}, err
+		}
 	}
 }
 
 // release gives a grant back; the lock may have ended.
 func (s *suite) release(ctx context.Context, c *client, h held) (program.Answer, error) {
-	return c.request(ctx, program.ReleaseType, 0, func(ctx context.Context) (program.Answer, error) { return c.Release(ctx, h.Grant) })
+	return c.request(ctx, program.Message{Type: program.ReleaseType, Grant: h.Grant}, 0)
 }
 
 // give gives a lock back that is held.
@@ -372,34 +428,22 @@ func (s *suite) give(ctx context.Context, c *client, h held) error {
 }
 
 // inTime reports that a lease certainly lasts until now.
-func (s *suite) inTime(h held) bool { return machine.Monotonic() < h.until }
+func (s *suite) inTime(h held) bool { return s.place.now() < h.until }
 
-// sleep waits.
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}
+// pause is how long is waited between two looks.
+const pause = 10 * time.Millisecond
 
 // eventually waits for a condition; false: it did not come true in time.
-func eventually(ctx context.Context, within time.Duration, ok func() (bool, error)) (bool, error) {
-	for deadline := machine.Monotonic() + within; ; {
+func (s *suite) eventually(ctx context.Context, within time.Duration, ok func() (bool, error)) (bool, error) {
+	for deadline := s.place.now() + within; ; {
 		if yes, err := ok(); yes || err != nil {
 			return yes, err
 		}
-		if machine.Monotonic() > deadline {
+		if s.place.now() > deadline {
 			return false, nil
 		}
-		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+		if err := s.place.sleep(ctx, pause); err != nil {
 			return false, err
 		}
 	}
-}
-
-// strangers are the processes below this one that belong to nobody we know.
-func (s *suite) strangers() []int {
-	return slices.DeleteFunc(machine.Descendants(), func(pid int) bool { return s.nodes.runs(pid) })
 }

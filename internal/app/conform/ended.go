@@ -29,8 +29,8 @@ func (n *nodes) readEnds() {
 		return
 	}
 	for _, node := range n.list {
-		j := node.Journal()
-		if j == nil || node.Server.Dead() {
+		j := node.journal()
+		if node.dead() || j == nil {
 			continue
 		}
 		for {
@@ -40,7 +40,7 @@ func (n *nodes) readEnds() {
 			}
 			for i := range entries {
 				if e, ok := endOf(entries[i].Words); ok && entries[i].Kind == journal.Effect {
-					e.node = node.Name
+					e.node = node.name()
 					n.ends = append(n.ends, e)
 				}
 			}
@@ -85,7 +85,7 @@ func (s *suite) endedEarly(h held) bool {
 		return false
 	}
 	e := s.nodes.shortest(s, h)
-	return e != nil && e.at.Before(h.wall.Add(s.ttl()/3)) && e.at.Before(time.Now())
+	return e != nil && e.at.Before(h.wall.Add(s.ttl()/3)) && e.at.Before(s.place.wall())
 }
 
 // slowest is the answer that took longest, and what was asked for.

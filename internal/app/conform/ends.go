@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -38,21 +37,13 @@ func ends(ctx context.Context, s *suite) error {
 		return err
 	}
 	const mend = "read standard input while a request is under way, and end the program when it ends"
-	asked, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		close(asked)
-		_, _ = c2.Acquire(ctx, time.Minute)
-	}()
-	<-asked
-	if err := sleep(ctx, 300*time.Millisecond); err != nil {
+	c2.post(acquireMessage(time.Minute))
+	if err := s.place.sleep(ctx, 300*time.Millisecond); err != nil {
 		return err
 	}
 	finding := c2.finding(fmt.Sprintf("%v after the end of its input c2, which waited for the lock, still ran", program.EndWithin),
 		"it ends within this time", mend)
-	ended := s.close("c2")
-	<-done
-	if !ended {
+	if !s.close("c2") {
 		return finding
 	}
 	finding = c1.finding(fmt.Sprintf("%v after the end of its input c1, which held the lock, still ran", program.EndWithin),
@@ -73,16 +64,16 @@ func nothingLeft(ctx context.Context, s *suite) error {
 		return err
 	}
 	s.closeAll()
-	var left []int
-	gone, err := eventually(ctx, time.Second, func() (bool, error) {
-		left = s.strangers()
+	var left []string
+	gone, err := s.eventually(ctx, time.Second, func() (bool, error) {
+		left = s.place.leftRunning()
 		return len(left) == 0, nil
 	})
 	if err != nil {
 		return err
 	}
 	if !gone {
-		return c.finding("the program ended, and left running: "+commands(left),
+		return c.finding("the program ended, and left running: "+strings.Join(left, ", "),
 			"what it has started ends with it", "end child processes when standard input ends")
 	}
 	keys, err := s.nodes.locks(ctx, s)
@@ -99,14 +90,22 @@ func nothingLeft(ctx context.Context, s *suite) error {
 	return nil
 }
 
-// commands tell of processes.
-func commands(pids []int) string {
-	var list []string
-	for _, pid := range pids {
-		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		list = append(list, fmt.Sprintf("%s (process %d)", strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " ")), pid))
+// repeats sees that virtual time can be trusted for the program: one seed makes one run.
+func repeats(ctx context.Context, s *suite) error {
+	var difference string
+	var err error
+	done := make(chan struct{})
+	go func() { // this one is bound to a thread
+		defer close(done)
+		difference, err = s.Virtual.Repeats(ctx, s.ready, s.ttl())
+	}()
+	<-done
+	if err != nil || difference == "" {
+		return err
 	}
-	return strings.Join(list, ", ")
+	return &Finding{Seen: difference, Expected: "the same bytes, each time that a seed is run",
+		Mend: "it is no fault of the lock: look for what is new each time, such as a number of the machine in a key or a value. " +
+			"--world live does not need it"}
 }
 
 // messages is about all lines of all checks.

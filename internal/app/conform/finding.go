@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
+	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
 // Finding is what is wrong with a program.
@@ -52,9 +53,12 @@ func (c *client) finding(seen, expected, mend string) *Finding {
 // answered well.
 func (c *client) failed(ctx context.Context, doing program.Type, err error) error {
 	var ended *program.Ended
+	var unknown *world.Unknown
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.As(err, &unknown):
+		return err
 	case errors.As(err, &ended):
 		return c.endedEarly(doing, ended)
 	case errors.Is(err, context.DeadlineExceeded):
@@ -122,7 +126,7 @@ func (c *client) unanswered(ctx context.Context, doing program.Type) error {
 	c.mu.Lock()
 	sent := c.sent
 	c.mu.Unlock()
-	before, after, err := probe(ctx, c.suite.Command, sent)
+	before, after, err := c.suite.place.probe(ctx, sent)
 	// A program that starts slowly writes only after its input ended: what it wrote counts, not when.
 	all := before + after
 	switch {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
-	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
 
 // leased reports that the lock keeps its lease in the value of its key, so that the key's own end says nothing.
@@ -16,7 +15,7 @@ func (s *suite) leased() bool { return s.ready.Lease == program.LeaseTTL }
 func (s *suite) leaseEnds(ctx context.Context, c1 *client, h held) error {
 	const mend = "keep ttl_ms in the value of the key, in the unit that the library wants"
 	if s.ready.Has(program.Renews) {
-		c1.Kill()
+		c1.kill()
 	}
 	c2, err := s.client(ctx, "c2")
 	if err != nil {
@@ -41,7 +40,7 @@ func (s *suite) leaseExtended(ctx context.Context, c1 *client, h held, extended 
 		return err
 	}
 	for {
-		left := extended + 3*s.ttl()/4 - machine.Monotonic()
+		left := extended + 3*s.ttl()/4 - s.place.now()
 		if left < program.MinWait {
 			break
 		}
@@ -49,12 +48,12 @@ func (s *suite) leaseExtended(ctx context.Context, c1 *client, h held, extended 
 		if err != nil {
 			return err
 		}
-		if got := machine.Monotonic() - extended; a.Type == program.Acquired && got < s.ttl() {
+		if got := s.place.now() - extended; a.Type == program.Acquired && got < s.ttl() {
 			return c2.finding(fmt.Sprintf("c1 extended the lock for %v, and %v later c2 got it", s.ttl(), round(got)),
 				"nobody else gets the lock in this time", "extend by lock.ttl_ms, in the unit that the library wants")
 		}
 	}
-	if machine.Monotonic()-extended > s.ttl() {
+	if s.place.now()-extended > s.ttl() {
 		return errLate
 	}
 	h.until = extended + s.ttl()

@@ -5,144 +5,55 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
-	"net"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
-	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/world"
-	stores "github.com/redlock-sim/redlock-sim/internal/world/client"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
-// nodes are the Redis servers on which the program locks.
+// nodes are the Redis servers on which the program locks. There is none where it locks elsewhere in virtual time.
 type nodes struct {
-	servers *server.Servers
-	// scratch is the folder with their data.
-	scratch string
-	list    []*server.Node
-	// links are how the program reaches them: it need not know their passwords.
-	links *proxy.Proxies
-	told  []program.Node
-	// postgres is in the place of the nodes, where the lock is kept there.
-	postgres *postgres.Server
+	list []node
+	// told is what programs are told of them.
+	told []program.Node
 	// ends are the ends that the journals of the nodes tell of.
 	ends []keyEnd
-}
-
-// startNodes starts what a program needs: three nodes for a quorum, else one, or another server in
-// the place of that.
-func startNodes(ctx context.Context, dir, redis string, r *program.Ready) (*nodes, error) {
-	spec := &world.Spec{Name: "conform", Dir: dir, Nodes: []world.Node{{Name: "A"}}, SharedStore: true}
-	if r.Elsewhere() {
-		spec.LockStore = stores.StoreKind(r.Store)
-	}
-	if r.Class == program.Quorum {
-		spec.Nodes = append(spec.Nodes, world.Node{Name: "B"}, world.Node{Name: "C"})
-	}
-	scratch, err := machine.Scratch()
-	if err != nil {
-		return nil, err
-	}
-	n := &nodes{scratch: scratch, links: proxy.New()}
-	if n.servers, err = server.New(ctx, spec, scratch, server.Options{Redis: redis}); err != nil {
-		return n, err
-	}
-	for i := range spec.Nodes {
-		n.list = append(n.list, n.servers.Nodes[spec.Nodes[i].Name])
-	}
-	if err := n.servers.Start(ctx); err != nil {
-		return n, err
-	}
-	if r.Elsewhere() {
-		return n, n.linkStore(ctx, r.Store, dir)
-	}
-	for _, node := range n.list {
-		if err := n.link(program.Node{Name: node.Name}, node.Endpoint(node.Name).Dial); err != nil {
-			return n, err
-		}
-	}
-	return n, nil
-}
-
-// linkStore starts the server that keeps the lock in the place of the nodes.
-func (n *nodes) linkStore(ctx context.Context, store program.Store, dir string) (err error) {
-	to := program.Node{Name: n.list[0].Name}
-	if store == program.Etcd {
-		if err := n.servers.StartConsensus(ctx); err != nil {
-			return err
-		}
-		return n.link(to, n.servers.Consensus.Dial)
-	}
-	if n.postgres, err = postgres.Start(ctx, n.scratch, filepath.Join(dir, "postgres.log")); err != nil {
-		return err
-	}
-	a := n.postgres.Invitation("")
-	to.Username, to.Password = a.Username, a.Password()
-	return n.link(to, n.postgres.Dial)
-}
-
-// link opens a link to a node.
-func (n *nodes) link(to program.Node, dial proxy.Dial) error {
-	address, err := n.links.Open("program", to.Name, dial, nil)
-	if err != nil {
-		return err
-	}
-	host, port, _ := net.SplitHostPort(address)
-	to.Host = host
-	to.Port, _ = strconv.Atoi(port)
-	n.told = append(n.told, to)
-	return nil
-}
-
-func (n *nodes) stop() {
-	if n != nil && n.servers != nil {
-		n.links.Close()
-		if n.postgres != nil {
-			n.postgres.Stop()
-		}
-		n.servers.Stop()
-		_ = n.servers.Close()
-		_ = machine.Discard(n.scratch)
-	}
 }
 
 // quorum is how many of them have to hold the lock.
 func (n *nodes) quorum() int { return len(n.list)/2 + 1 }
 
-// runs reports that a process is one of them.
-func (n *nodes) runs(pid int) bool {
-	return n != nil && (n.servers.Consensus.Runs(pid) || n.postgres.Runs(pid) ||
-		slices.ContainsFunc(n.list, func(node *server.Node) bool { return node.Server.PID() == pid }))
-}
-
 // reset makes all of them as they were at the beginning.
 func (n *nodes) reset(ctx context.Context) error {
 	for _, node := range n.list {
-		if node.Server.Dead() {
-			if err := node.Restart(ctx, world.KeepNothing); err != nil {
+		if node.dead() {
+			if err := node.restart(ctx); err != nil {
 				return err
 			}
 		}
-		if err := node.Admin.FlushAll(ctx).Err(); err != nil {
-			return fmt.Errorf("failed to empty node %s: %w", node.Name, err)
+		if _, err := doAll(ctx, node, []string{"FLUSHALL"}); err != nil {
+			return fmt.Errorf("failed to empty node %s: %w", node.name(), err)
 		}
 	}
 	return nil
 }
 
+// doAll carries out commands that cannot fail.
+func doAll(ctx context.Context, n node, commands ...[]string) ([]any, error) {
+	answers, err := n.do(ctx, commands...)
+	for _, a := range answers {
+		if refused, is := a.(error); is {
+			err = errors.Join(err, refused)
+		}
+	}
+	return answers, err
+}
+
 // entry is a key on a node.
 type entry struct {
-	node *server.Node
+	node node
 	name string
 	kind string
 	// value is what DUMP tells of it, the same for the same value.
@@ -153,23 +64,22 @@ type entry struct {
 	ttl time.Duration
 }
 
-func (e entry) String() string { return fmt.Sprintf("%q on node %s", e.name, e.node.Name) }
+func (e entry) String() string { return fmt.Sprintf("%q on node %s", e.name, e.node.name()) }
 
 // entries are all keys on the nodes that live.
 func (n *nodes) entries(ctx context.Context) (list []entry, err error) {
 	for _, node := range n.list {
-		if node.Server.Dead() {
+		if node.dead() {
 			continue
 		}
-		names, err := node.Admin.Keys(ctx, "*").Result()
+		answers, err := doAll(ctx, node, []string{"KEYS", "*"})
 		if err != nil {
-			return nil, fmt.Errorf("failed to list the keys of node %s: %w", node.Name, err)
+			return nil, fmt.Errorf("failed to list the keys of node %s: %w", node.name(), err)
 		}
-		slices.Sort(names)
-		for _, name := range names {
+		for _, name := range slices.Sorted(slices.Values(textsOf(answers[0]))) {
 			e, err := look(ctx, node, name)
 			if err != nil {
-				return nil, fmt.Errorf("failed to read the key %q of node %s: %w", name, node.Name, err)
+				return nil, fmt.Errorf("failed to read the key %q of node %s: %w", name, node.name(), err)
 			}
 			if e.kind != "none" { // it has ended meanwhile
 				list = append(list, e)
@@ -179,29 +89,57 @@ func (n *nodes) entries(ctx context.Context) (list []entry, err error) {
 	return list, nil
 }
 
-func look(ctx context.Context, node *server.Node, name string) (entry, error) {
-	e := entry{node: node, name: name}
-	pipe := node.Admin.TxPipeline()
-	kind, dump, ttl := pipe.Type(ctx, name), pipe.Dump(ctx, name), pipe.PTTL(ctx, name)
-	text, hash := pipe.Get(ctx, name), pipe.HGetAll(ctx, name)
-	items, set, sorted := pipe.LRange(ctx, name, 0, -1), pipe.SMembers(ctx, name), pipe.ZRange(ctx, name, 0, -1)
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) && !redis.HasErrorPrefix(err, "WRONGTYPE") {
+// kinds are the types of keys, with the commands that read them.
+var kinds = []struct {
+	name string
+	read []string
+}{
+	{"string", []string{"GET"}}, {"hash", []string{"HGETALL"}}, {"list", []string{"LRANGE", "0", "-1"}},
+	{"set", []string{"SMEMBERS"}}, {"zset", []string{"ZRANGE", "0", "-1"}},
+}
+
+func look(ctx context.Context, n node, name string) (entry, error) {
+	e := entry{node: n, name: name}
+	commands := [][]string{{"TYPE", name}, {"DUMP", name}, {"PTTL", name}}
+	for _, k := range kinds {
+		commands = append(commands, slices.Insert(slices.Clone(k.read), 1, name))
+	}
+	answers, err := n.do(ctx, commands...) // all but one read another type
+	if err != nil {
 		return e, err
 	}
-	e.kind, e.value, e.ttl = kind.Val(), dump.Val(), ttl.Val()
-	switch e.kind {
-	case "string":
-		e.texts = []string{text.Val()}
-	case "list":
-		e.texts = items.Val()
-	case "set":
-		e.texts = set.Val()
-	case "zset":
-		e.texts = sorted.Val()
-	case "hash":
-		e.texts = slices.Concat(slices.Collect(maps.Keys(hash.Val())), slices.Collect(maps.Values(hash.Val())))
+	e.kind, e.value = fmt.Sprint(answers[0]), fmt.Sprint(answers[1])
+	ms, is := answers[2].(int64)
+	if !is {
+		return e, fmt.Errorf("PTTL answers %v", answers[2])
+	}
+	e.ttl = time.Duration(ms)
+	if ms > 0 {
+		e.ttl *= time.Millisecond
+	}
+	for i, k := range kinds {
+		if k.name == e.kind {
+			e.texts = textsOf(answers[3+i])
+		}
 	}
 	return e, nil
+}
+
+// textsOf are the texts in an answer.
+func textsOf(answer any) (list []string) {
+	switch a := answer.(type) {
+	case string:
+		return []string{a}
+	case []any:
+		for _, x := range a {
+			list = append(list, textsOf(x)...)
+		}
+	case map[any]any:
+		for k, v := range maps.All(a) {
+			list = append(list, fmt.Sprint(k), fmt.Sprint(v))
+		}
+	}
+	return list
 }
 
 // locks are the keys of the lock: all but a counter of its tokens. Where some have a name that the
@@ -241,7 +179,7 @@ func (s *suite) named(key string) bool {
 func on(list []entry) int {
 	names := make(map[string]bool)
 	for _, e := range list {
-		names[e.node.Name] = true
+		names[e.node.name()] = true
 	}
 	return len(names)
 }
@@ -263,22 +201,19 @@ const somebody = "somebody else"
 // take gives keys to somebody else.
 func take(ctx context.Context, list []entry, ttl time.Duration) error {
 	for _, e := range list {
-		pipe := e.node.Admin.TxPipeline()
-		pipe.Del(ctx, e.name)
+		write := []string{"SET", e.name, somebody}
 		switch e.kind {
 		case "hash":
-			pipe.HSet(ctx, e.name, somebody, 1)
+			write = []string{"HSET", e.name, somebody, "1"}
 		case "list":
-			pipe.RPush(ctx, e.name, somebody)
+			write = []string{"RPUSH", e.name, somebody}
 		case "set":
-			pipe.SAdd(ctx, e.name, somebody)
+			write = []string{"SADD", e.name, somebody}
 		case "zset": // its score is an end that is far away
-			pipe.ZAdd(ctx, e.name, redis.Z{Score: math.Inf(1), Member: somebody})
-		default:
-			pipe.Set(ctx, e.name, somebody, 0)
+			write = []string{"ZADD", e.name, "+inf", somebody}
 		}
-		pipe.PExpire(ctx, e.name, ttl)
-		if _, err := pipe.Exec(ctx); err != nil {
+		_, err := doAll(ctx, e.node, []string{"DEL", e.name}, write, []string{"PEXPIRE", e.name, strconv.FormatInt(ttl.Milliseconds(), 10)})
+		if err != nil {
 			return fmt.Errorf("failed to take the key %s: %w", e, err)
 		}
 	}

@@ -116,7 +116,10 @@ type Audit struct {
 type Conform struct {
 	// Command starts the program.
 	Command string `json:"command" line:"argument"`
-	Key     string `json:"key"`
+	// World is where it runs: Live or Virtual. Redis is the program of the nodes; several machines may have it elsewhere.
+	World string `json:"world"`
+	Redis string `json:"redis,omitempty" part:"own"`
+	Key   string `json:"key"`
 	// TTL is the lease to ask for, Patience how long an answer may take beyond the wait that was asked for.
 	TTL      Duration `json:"ttl"`
 	Patience Duration `json:"patience"`

@@ -17,7 +17,16 @@ import (
 
 // carryOutTwice makes a run of real programs and servers in virtual time, and makes it again with the same seed. Only what repeats is
 // judged: what differs came from something that sim does not control.
-func (t *trial) carryOutTwice(ctx context.Context, s *subject, c runner.Config) (out runner.Outcome, err error) {
+func (t *trial) carryOutTwice(ctx context.Context, s *subject, c runner.Config) (runner.Outcome, error) {
+	out, difference, err := t.twice(ctx, s, c)
+	if difference != nil {
+		err = &world.Unknown{Why: fmt.Sprintf("two runs with seed %d differ\n%v", c.Seed, difference)}
+	}
+	return out, err
+}
+
+// twice makes a run twice, and says where the second differs from the first; nil: nowhere.
+func (t *trial) twice(ctx context.Context, s *subject, c runner.Config) (out runner.Outcome, difference *history.Difference, err error) {
 	open := func(dir string) func(world.Spec) (world.World, error) {
 		return func(spec world.Spec) (world.World, error) { return guests.Open(ctx, spec, t.guests(s, dir)) }
 	}
@@ -25,10 +34,10 @@ func (t *trial) carryOutTwice(ctx context.Context, s *subject, c runner.Config) 
 	c.Open = open(c.Dir)
 	out, err = runToFile(c, first)
 	if out.Interrupted || isStop(ctx, err) {
-		return out, stopped(ctx, &out)
+		return out, nil, stopped(ctx, &out)
 	}
 	if err != nil {
-		return out, err
+		return out, nil, err
 	}
 	c.Open, c.Dir = open(""), "" // the logs are there
 	if progress := c.Progress; progress != nil {
@@ -38,17 +47,17 @@ func (t *trial) carryOutTwice(ctx context.Context, s *subject, c runner.Config) 
 	var unknown *world.Unknown
 	switch {
 	case again.Interrupted, isStop(ctx, err):
-		return out, errors.Join(stopped(ctx, &out), os.Remove(second))
+		return out, nil, errors.Join(stopped(ctx, &out), os.Remove(second))
 	case errors.As(err, &unknown):
-		return out, err
+		return out, nil, err
 	case err != nil:
-		return out, &world.Unknown{Why: "the same run again failed: " + err.Error()}
+		return out, nil, &world.Unknown{Why: "the same run again failed: " + err.Error()}
 	}
-	difference, err := firstDifference(first, second)
-	if err != nil || difference == nil {
-		return out, errors.Join(err, os.Remove(second))
+	difference, err = firstDifference(first, second)
+	if err == nil && difference == nil {
+		err = os.Remove(second)
 	}
-	return out, &world.Unknown{Why: fmt.Sprintf("two runs with seed %d differ\n%v", c.Seed, difference)}
+	return out, difference, err
 }
 
 // isStop reports that a run could not begin because it was to end.

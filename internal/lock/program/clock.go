@@ -43,39 +43,55 @@ func MovesClock(ctx context.Context, o Options) error {
 	silent := fmt.Errorf("it does not answer %q within %v", ClocksType, ReadyWithin)
 	ctx, cancel := context.WithTimeoutCause(ctx, ReadyWithin, silent)
 	defer cancel()
-	wall, monotonic, err := p.clocksAhead(ctx)
+	before, err := p.clocksAhead(ctx)
 	if err != nil {
 		return err
 	}
-	const jump, inexact = -time.Hour, 5 * time.Minute
-	if err := clock.Set(machine.Bend{Jump: jump, Rate: 1}); err != nil {
+	if err := clock.Set(machine.Bend{Jump: ClockJump, Rate: 1}); err != nil {
 		return err
 	}
-	wallThen, monotonicThen, err := p.clocksAhead(ctx)
+	then, err := p.clocksAhead(ctx)
 	if err != nil {
 		return err
 	}
-	if (wallThen - wall - jump).Abs() > inexact {
-		return ErrClockStays
-	}
-	if (monotonicThen - monotonic).Abs() > inexact {
-		return fmt.Errorf("its monotonic clock moved by %v with its wall clock", (monotonicThen - monotonic).Round(time.Second))
-	}
-	return nil
+	return before.Followed(then)
 }
 
 // clocksAhead is how far the program's clocks are ahead of the machine's.
-func (p *Program) clocksAhead(ctx context.Context) (wall, monotonic time.Duration, err error) {
+func (p *Program) clocksAhead(ctx context.Context) (Ahead, error) {
 	a, err := p.Clocks(ctx)
 	if ctx.Err() != nil {
-		return 0, 0, context.Cause(ctx)
+		return Ahead{}, context.Cause(ctx)
 	}
 	if err != nil {
-		return 0, 0, err
+		return Ahead{}, err
 	}
+	return a.Ahead(machine.Wall(), machine.Monotonic())
+}
+
+// ClockJump is by how much a wall clock is moved to see whether a program follows.
+const ClockJump = -time.Hour
+
+// Ahead is how far a program's clocks are ahead of others.
+type Ahead struct{ Wall, Monotonic time.Duration }
+
+// Ahead is how far the clocks that it tells are ahead.
+func (a *Answer) Ahead(wall, monotonic time.Duration) (Ahead, error) {
 	if a.WallMS == nil || a.MonotonicMS == nil {
-		return 0, 0, errors.New("it does not tell its clocks")
+		return Ahead{}, errors.New("it does not tell its clocks")
 	}
 	const ms = float64(time.Millisecond)
-	return time.Duration(*a.WallMS*ms) - machine.Wall(), time.Duration(*a.MonotonicMS*ms) - machine.Monotonic(), nil
+	return Ahead{time.Duration(*a.WallMS*ms) - wall, time.Duration(*a.MonotonicMS*ms) - monotonic}, nil
+}
+
+// Followed is what is wrong with how far they are ahead after the wall clock was moved by ClockJump; nil: nothing.
+func (a Ahead) Followed(then Ahead) error {
+	const inexact = 5 * time.Minute
+	if (then.Wall - a.Wall - ClockJump).Abs() > inexact {
+		return ErrClockStays
+	}
+	if moved := then.Monotonic - a.Monotonic; moved.Abs() > inexact {
+		return fmt.Errorf("its monotonic clock moved by %v with its wall clock", moved.Round(time.Second))
+	}
+	return nil
 }

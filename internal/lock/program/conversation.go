@@ -86,6 +86,9 @@ func (c *Conversation) await(id uint64, r *request) {
 // AnswerTo is what came of a request that was sent at one time and answered at another: it is of the type that is wanted, refused or
 // unknown.
 func AnswerTo(m, got Message, sent, now time.Duration) (Answer, error) {
+	if got.Type == Error {
+		return Answer{}, saysError(got)
+	}
 	want := map[Type]Type{AcquireType: Acquired, ReleaseType: Released, ExtendType: Extended, ClocksType: ClocksType}[m.Type]
 	if got.Type != want && got.Type != Refused && got.Type != Unknown {
 		return Answer{}, fmt.Errorf("the lock program answered %q to %q: want %q, %q or %q", got.Type, m.Type, want, Refused, Unknown)

@@ -170,26 +170,26 @@ const MinWait = 100 * time.Millisecond
 // Acquire asks for the lock. The program may wait for it for a while, and at least MinWait.
 func (p *Program) Acquire(ctx context.Context, wait time.Duration) (Answer, error) {
 	ms := MS(max(wait, MinWait))
-	return p.ask(ctx, Message{Type: AcquireType, WaitMS: &ms})
+	return p.Request(ctx, Message{Type: AcquireType, WaitMS: &ms})
 }
 
 // Release gives a grant back.
 func (p *Program) Release(ctx context.Context, grant uint64) (Answer, error) {
-	return p.ask(ctx, Message{Type: ReleaseType, Grant: grant})
+	return p.Request(ctx, Message{Type: ReleaseType, Grant: grant})
 }
 
 // Extend lengthens a grant.
 func (p *Program) Extend(ctx context.Context, grant uint64) (Answer, error) {
-	return p.ask(ctx, Message{Type: ExtendType, Grant: grant})
+	return p.Request(ctx, Message{Type: ExtendType, Grant: grant})
 }
 
 // Clocks reads the program's clocks.
 func (p *Program) Clocks(ctx context.Context) (Answer, error) {
-	return p.ask(ctx, Message{Type: ClocksType})
+	return p.Request(ctx, Message{Type: ClocksType})
 }
 
-// ask sends a request and reads its answer.
-func (p *Program) ask(ctx context.Context, m Message) (Answer, error) {
+// Request sends a request and reads its answer.
+func (p *Program) Request(ctx context.Context, m Message) (Answer, error) {
 	sent := machine.Monotonic()
 	got, err := p.exchange(ctx, &m, func(answer func(Message)) { p.Ask(&m, answer) }, 0)
 	if err != nil {

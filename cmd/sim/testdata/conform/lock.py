@@ -1,6 +1,7 @@
 """A lock program on one node, without a library, that does one thing wrong: what its
 argument says. Without an argument it does nothing wrong."""
 import base64
+import ctypes
 import json
 import os
 import secrets
@@ -60,6 +61,9 @@ def acquire(id, wait_ms):
     key = {"other key": "mine:" + lock["key"], "own key": "mine-" + os.environ["CLIENT"]}.get(wrong, lock["key"])
     while True:
         owner = secrets.token_hex(8).encode()
+        if wrong == "file time":
+            open("lock.txt", "w").close()
+            owner = b"%d" % os.stat("lock.txt").st_mtime_ns
         try:
             if wrong == "grants always" or take(key, owner):
                 break
@@ -68,6 +72,8 @@ def acquire(id, wait_ms):
         if time.monotonic() >= deadline:
             if wrong == "deletes":
                 ask("DEL", key)
+            if wrong == "swaps":
+                ctypes.CDLL(None).swapon(b"/nowhere", 0)
             return say(type="refused", id=id, why="taken")
         time.sleep(0.01)
     grants[id] = key, owner

@@ -252,15 +252,17 @@ func (g *guests) hostAt(ip [4]byte) string {
 
 // homes is where hosts have their folders. The name of the scratch folder ends with up to ten digits, and what a program allocates may
 // depend on the length of a path. So that is the same in all runs, and mostly on all machines.
-func (g *guests) homes() string {
+func homes(scratch string) string {
 	const digits, step = 10, 32
-	longest := strings.LastIndexByte(g.scratch, '-') + 1 + digits
-	return filepath.Join(g.scratch, strings.Repeat("x", (longest/step+1)*step-len(g.scratch)))
+	longest := strings.LastIndexByte(scratch, '-') + 1 + digits
+	return filepath.Join(scratch, strings.Repeat("x", (longest/step+1)*step-len(scratch)))
 }
 
 // folder is a folder of a host's own.
-func (g *guests) folder(name string) (string, error) {
-	dir := filepath.Join(g.homes(), name)
+func (g *guests) folder(name string) (string, error) { return folderIn(g.scratch, name) }
+
+func folderIn(scratch, name string) (string, error) {
+	dir := filepath.Join(homes(scratch), name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("failed to make a folder for %s: %w", name, err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/redis/journal"
 	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
+	"github.com/redlock-sim/redlock-sim/internal/supervisor"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/keylog"
 )
@@ -95,11 +96,7 @@ func (s *redisServer) command() (path string, args []string) {
 	if s.snapshots() { // it reads its snapshot, and begins its journal then
 		save, journal = "1 1", "no"
 	}
-	args = []string{"--port", strconv.Itoa(redisPort), "--bind", s.host.String(), "--protected-mode", "no", "--daemonize", "no",
-		"--maxclients", "1000", "--save", save, "--dir", s.dir, "--loglevel", "notice", "--logfile", "", "--appendonly", journal,
-		"--auto-aof-rewrite-percentage", "0",
-		"--aof-use-rdb-preamble", "no", "--appendfsync", fsyncOf(s.h.Persistence()), "--stop-writes-on-bgsave-error", "no",
-		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600"}
+	args = redisArguments(s.host, s.dir, save, journal, fsyncOf(s.h.Persistence()))
 	if s.h.Persistence() != world.NoPersistence { // it fsyncs, and saves, on time
 		args = append(args, "--hz", "100")
 	}
@@ -107,6 +104,15 @@ func (s *redisServer) command() (path string, args []string) {
 		args = append(args, "--replicaof", fmt.Sprintf("%s %d", s.g.hosts[s.follows], redisPort))
 	}
 	return s.g.o.Server, args
+}
+
+// redisArguments are those of each server of Redis.
+func redisArguments(host *supervisor.Host, dir, save, journal, fsync string) []string {
+	return []string{"--port", strconv.Itoa(redisPort), "--bind", host.String(), "--protected-mode", "no", "--daemonize", "no",
+		"--maxclients", "1000", "--save", save, "--dir", dir, "--loglevel", "notice", "--logfile", "", "--appendonly", journal,
+		"--auto-aof-rewrite-percentage", "0",
+		"--aof-use-rdb-preamble", "no", "--appendfsync", fsync, "--stop-writes-on-bgsave-error", "no",
+		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600"}
 }
 
 // snapshots: what the node keeps on disk are snapshots alone.

@@ -78,10 +78,12 @@ func (g *guests) Server(h *virtual.Host) (virtual.Server, error) {
 }
 
 // wipe empties its disk.
-func (s *server) wipe() error {
-	entries, err := os.ReadDir(s.dir)
+func (s *server) wipe() error { return wipe(s.dir) }
+
+func wipe(dir string) error {
+	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(s.dir, e.Name())))
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
 	}
 	return err
 }

@@ -36,14 +36,15 @@ func conformance(ctx context.Context, listener Listener, l *audit.Lock, dir stri
 		}
 	}
 	r, err := conform.Run(ctx, conform.Options{
-		Command: l.Program.Command, Redis: asked.Redis, Virtual: virtual, Key: "lock", TTL: 2 * time.Second, Patience: program.ReadyWithin, Dir: logs,
+		Command: l.Program.Command, Redis: asked.Redis, Virtual: virtual,
+		Key: "lock", TTL: 2 * time.Second, Patience: program.ReadyWithin, Dir: logs,
 		Line: func(conform.Line) {}, Begin: func(string) {}, End: func(conform.Check) {},
 	})
 	if err != nil {
 		return err
 	}
 	for i := range r.Checks {
-		takeCheck(l, &r.Checks[i])
+		takeCheck(l, &r.Checks[i], virtual != nil)
 	}
 	if asked.World == request.Virtual { // which has all clocks in its hand
 		l.Ready.ClockStays = ""
@@ -61,8 +62,14 @@ func conformance(ctx context.Context, listener Listener, l *audit.Lock, dir stri
 
 // takeCheck has a check count as it must: what the lock does wrong is a broken cell of its row, what the program does wrong
 // beside its lock an unknown one of no row. Without the protocol nothing can be judged.
-func takeCheck(l *audit.Lock, c *conform.Check) {
+func takeCheck(l *audit.Lock, c *conform.Check, virtual bool) {
 	again := shellquote.Join("sim", "conform", l.Command())
+	if virtual {
+		again += " --world " + request.Virtual
+	}
+	if c.Name == conform.RepeatsCheck {
+		l.Repeats = c.Outcome == conform.Passed
+	}
 	if c.Outcome != conform.Failed {
 		if c.Outcome == conform.NotRun && c.Protocol {
 			l.NotConforming = cmp.Or(l.NotConforming, fmt.Sprintf("%s could not be checked: %s (%s)", c.Name, c.Why, again))

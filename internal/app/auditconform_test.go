@@ -31,7 +31,7 @@ func TestWhatAFailedCheckCosts(t *testing.T) {
 	} {
 		l := &audit.Lock{StandIn: &scenario.StandIn{Program: &lock.Program{Command: []string{"mine"}}}}
 		c.check.Outcome, c.check.Finding = conform.Failed, &conform.Finding{Seen: "so it was"}
-		takeCheck(l, &c.check)
+		takeCheck(l, &c.check, false)
 		if (l.NotConforming != "") != c.mutes || (l.Ready.ClockStays != "") != c.clockStays {
 			t.Errorf("%s: not conforming %q, clock stays %q", name, l.NotConforming, l.Ready.ClockStays)
 		}
@@ -41,12 +41,19 @@ func TestWhatAFailedCheckCosts(t *testing.T) {
 		}
 	}
 	l := &audit.Lock{StandIn: &scenario.StandIn{Program: &lock.Program{Command: []string{"mine"}}}}
-	takeCheck(l, &conform.Check{Name: "extend", OfLock: true, Outcome: conform.NotRun, Why: "too slow"})
+	takeCheck(l, &conform.Check{Name: "extend", OfLock: true, Outcome: conform.NotRun, Why: "too slow"}, false)
 	if l.NotConforming != "" || len(l.Conform) > 0 {
 		t.Errorf("what could not be checked of the lock costs %q, %+v", l.NotConforming, l.Conform)
 	}
-	takeCheck(l, &conform.Check{Name: "keys", Protocol: true, Outcome: conform.NotRun, Why: "too slow"})
+	takeCheck(l, &conform.Check{Name: "keys", Protocol: true, Outcome: conform.NotRun, Why: "too slow"}, false)
 	if l.NotConforming == "" {
 		t.Error("whether the protocol is spoken could not be checked, and that costs nothing")
+	}
+	for _, outcome := range []conform.Outcome{conform.Passed, conform.Failed, conform.NotRun, conform.NotApplicable} {
+		l := &audit.Lock{StandIn: &scenario.StandIn{Program: &lock.Program{Command: []string{"mine"}}}}
+		takeCheck(l, &conform.Check{Name: "repeats", Outcome: outcome, Finding: &conform.Finding{Seen: "so it was"}}, true)
+		if l.Repeats != (outcome == conform.Passed) || (len(l.Conform) > 0) != (outcome == conform.Failed) {
+			t.Errorf("repeats %s: its runs repeat: %v, and %+v", outcome, l.Repeats, l.Conform)
+		}
 	}
 }

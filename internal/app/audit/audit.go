@@ -28,8 +28,9 @@ type Lock struct {
 	NotConforming string
 	// Conform are the other checks of sim conform that failed, each as a cell of the row in which it counts.
 	Conform []card.Cell
-	// Programs is what is known of it for trials.
+	// Programs is what is known of it for trials. Repeats: in virtual time its runs repeat.
 	Programs *trial.Programs
+	Repeats  bool
 }
 
 // Options say what to audit, and how.
@@ -52,14 +53,25 @@ type Options struct {
 
 // How often a question is put.
 const (
-	// showings is how often a violation must show before a lock is said to be broken, and
-	// mostRuns within how many runs.
-	showings, mostRuns = 3, 10
+	// liveShowings is in how many runs a violation must be confirmed in real time before a lock is said to be broken, and mostRuns within
+	// how many runs.
+	liveShowings, mostRuns = 3, 10
+	// controls is in how many runs without the fault it is looked for.
+	controls = 3
 	// mostForCosts bounds a run that measures costs: of a slow lock few acquires are measured.
 	mostForCosts = 30 * time.Second
 	// mostUndecided is how often a question is put that could not be decided.
 	mostUndecided = 3
 )
+
+// showings is in how many runs a violation must be confirmed before a lock is said to be broken. In virtual time one is enough: that
+// run can be made again, and shows the same for ever.
+func (o *Options) showings() int {
+	if o.Trial.World == request.Virtual {
+		return 1
+	}
+	return liveShowings
+}
 
 // Questions is how many questions there are to answer by runs.
 func (o *Options) Questions() (n int) {
@@ -101,15 +113,10 @@ func Run(ctx context.Context, o Options) (*card.Card, error) {
 			}
 		})
 	}
-	for _, k := range list {
-		if !k.costs {
-			continue
-		}
-		if c := a.measure(ctx, k); c != nil {
-			column := &a.card.Locks[k.column]
-			column.Costs = append(column.Costs, *c)
-		}
-	}
+	a.eachCost(ctx, list, func(k *asked, c *card.Cost) {
+		column := &a.card.Locks[k.column]
+		column.Costs = append(column.Costs, *c)
+	})
 	a.card.Interrupted = ctx.Err() != nil
 	a.card.WallMS = o.Trial.Now().Sub(began).Milliseconds()
 	return a.card, errors.Join(a.errs...)
@@ -189,13 +196,17 @@ type asked struct {
 
 // each does something with all questions, so many at once as there are jobs.
 func (a *audit) each(list []*asked, do func(*asked)) {
-	slots := make(chan struct{}, a.Jobs)
+	each(a.Jobs, list, func(_ int, k *asked) { do(k) })
+}
+
+func each(jobs int, list []*asked, do func(int, *asked)) {
+	slots := make(chan struct{}, jobs)
 	var wg sync.WaitGroup
-	for _, k := range list {
+	for i, k := range list {
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			do(k)
+			do(i, k)
 		})
 	}
 	wg.Wait()
@@ -209,7 +220,7 @@ func (a *audit) answer(ctx context.Context, k *asked) {
 	}
 	a.Begin(k.lock.Label, k.id)
 	defer a.End(k.lock.Label, k.id)
-	t := &tally{question: k.question, lock: k.lock}
+	t := &tally{question: k.question, lock: k.lock, showings: a.showings()}
 	s := k.scenario
 	for n := range mostRuns {
 		one, err := a.run(ctx, k, s, a.Trial.Seed+uint64(n))
@@ -249,7 +260,24 @@ func (a *audit) below(path string) string {
 	return filepath.ToSlash(link)
 }
 
-// measure finds out what a lock costs: one run after the other, so that none disturbs another.
+// eachCost finds out what locks cost, and tells it in their order. In real time there is one run after the other, so that none disturbs
+// another.
+func (a *audit) eachCost(ctx context.Context, list []*asked, tell func(*asked, *card.Cost)) {
+	list = slices.DeleteFunc(slices.Clone(list), func(k *asked) bool { return !k.costs })
+	found := make([]*card.Cost, len(list))
+	jobs := 1
+	if a.Trial.World == request.Virtual {
+		jobs = a.Jobs
+	}
+	each(jobs, list, func(i int, k *asked) { found[i] = a.measure(ctx, k) })
+	for i, k := range list {
+		if found[i] != nil {
+			tell(k, found[i])
+		}
+	}
+}
+
+// measure finds out what a lock costs.
 func (a *audit) measure(ctx context.Context, k *asked) *card.Cost {
 	if ctx.Err() != nil {
 		return nil
@@ -273,7 +301,7 @@ func (a *audit) measure(ctx context.Context, k *asked) *card.Cost {
 func (a *audit) control(ctx context.Context, k *asked) {
 	switch {
 	case k.cell.State == card.Broken:
-		if c := a.showsWithout(ctx, k, k.cell, showings, 1); c.shown > 0 {
+		if c := a.showsWithout(ctx, k, k.cell, controls, 1); c.shown > 0 {
 			broken := *k.cell
 			broken.Why = sentence(fmt.Sprintf("%s (%s with the fault of %s, and also without it)", c.why, broken.Rate(), k.id))
 			k.aside, k.home = &broken, a.homeOf(ctx, k, &broken)
@@ -281,7 +309,7 @@ func (a *audit) control(ctx context.Context, k *asked) {
 		}
 	case k.cell.State == card.ByDesign && k.cell.Violated > 0:
 		// It was seen once. Where the fault makes no difference, it must be shown as any other violation.
-		c := a.showsWithout(ctx, k, k.cell, mostRuns, showings)
+		c := a.showsWithout(ctx, k, k.cell, mostRuns, a.showings())
 		if c.shown == 0 {
 			break
 		}
@@ -290,8 +318,9 @@ func (a *audit) control(ctx context.Context, k *asked) {
 		aside.Runs, aside.Violated, aside.Undecided = c.runs, c.shown, 0
 		rate := fmt.Sprintf("%s, without the fault of %s", aside.Rate(), k.id)
 		switch {
-		case c.shown < showings:
-			aside.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, which is fewer than %d: %s", aside.Property, rate, showings, c.why))
+		case c.shown < a.showings():
+			aside.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, which is fewer than %d: %s",
+				aside.Property, rate, a.showings(), c.why))
 		case k.lock.NotConforming != "":
 			aside.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, but the program does not conform to the lock protocol: %s",
 				aside.Property, rate, c.why))
@@ -302,7 +331,7 @@ func (a *audit) control(ctx context.Context, k *asked) {
 		k.aside, k.home = &aside, a.homeOf(ctx, k, &aside)
 		k.cell.State, k.cell.Why, k.cell.Violated = card.Unknown, without(&aside), 0
 	}
-	if k.aside != nil && k.home == "" && k.aside.State == card.Broken && a.showsWithout(ctx, k, k.aside, showings, 1).shown > 0 {
+	if k.aside != nil && k.home == "" && k.aside.State == card.Broken && a.showsWithout(ctx, k, k.aside, controls, 1).shown > 0 {
 		k.home = a.homeOf(ctx, k, k.aside)
 	}
 }
@@ -318,7 +347,7 @@ func (a *audit) homeOf(ctx context.Context, k *asked, cell *card.Cell) scenario.
 	}
 	left := v.Setup.Faults
 	v.Setup.Faults = scenario.Faults{}
-	if v.Setup.CheckFaults(0) == nil && a.showsIn(ctx, k, v, cell, showings, 1).shown > 0 {
+	if v.Setup.CheckFaults(0) == nil && a.showsIn(ctx, k, v, cell, controls, 1).shown > 0 {
 		return scenario.Home(p)
 	}
 	return scenario.HomeWith(p, left)
@@ -347,7 +376,7 @@ func (a *audit) showsWithout(ctx context.Context, k *asked, cell *card.Cell, mos
 
 // showsIn runs a variant in the place of a cell's own.
 func (a *audit) showsIn(ctx context.Context, k *asked, v scenario.Variant, cell *card.Cell, most, enough int) (c controlled) {
-	for c.runs < most && c.shown < enough && (c.shown > 0 || c.runs < showings) {
+	for c.runs < most && c.shown < enough && (c.shown > 0 || c.runs < controls) {
 		a.Phase(k.lock.Label, k.id, cell.Variant, "without the fault")
 		one, err := a.run(ctx, k, with(k.scenario, []scenario.Variant{v}), a.Trial.Seed+uint64(c.runs))
 		if err != nil || ctx.Err() != nil {
@@ -497,7 +526,7 @@ func (a *audit) fail(err error) {
 // run runs a scenario once with a lock in the place of its own.
 func (a *audit) run(ctx context.Context, k *asked, s *scenario.Scenario, seed uint64) (*trial.Trial, error) {
 	o := a.Trial
-	o.Seed, o.Tries, o.Programs, o.Out = seed, 1, k.lock.Programs, filepath.Join(a.Trial.Out, k.lock.Label)
+	o.Seed, o.Tries, o.Programs, o.Repeats, o.Out = seed, 1, k.lock.Programs, k.lock.Repeats, filepath.Join(a.Trial.Out, k.lock.Label)
 	if k.within > 0 {
 		o.Timeout = min(cmp.Or(o.Timeout, k.within), k.within)
 	}

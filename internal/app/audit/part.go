@@ -87,13 +87,10 @@ func RunPart(ctx context.Context, o Options, mine []int) (*card.Card, []Answer, 
 	for _, k := range questions {
 		answers = append(answers, Answer{Unit: uint64(k.unit), Lock: k.column, Cell: k.cell, Aside: k.aside, Home: k.home, Shown: k.shown})
 	}
-	for _, k := range list {
-		if k.costs && isMine(k) {
-			if c := a.measure(ctx, k); c != nil {
-				answers = append(answers, Answer{Unit: uint64(k.unit), Lock: k.column, Cost: c})
-			}
-		}
-	}
+	mineToo := slices.DeleteFunc(slices.Clone(list), func(k *asked) bool { return !isMine(k) })
+	a.eachCost(ctx, mineToo, func(k *asked, c *card.Cost) {
+		answers = append(answers, Answer{Unit: uint64(k.unit), Lock: k.column, Cost: c})
+	})
 	a.card.Interrupted, a.card.WallMS = ctx.Err() != nil, o.Trial.Now().Sub(began).Milliseconds()
 	return a.card, answers, errors.Join(a.errs...)
 }

@@ -21,7 +21,9 @@ import (
 // tally counts what came of the runs of one question.
 type tally struct {
 	*question
-	lock     *Lock
+	lock *Lock
+	// showings is in how many runs a violation must be confirmed to be shown.
+	showings int
 	variants []*variantTally
 }
 
@@ -49,7 +51,9 @@ type broken struct {
 	ours, own bool
 	// times is in how many runs that was confirmed by what the nodes saw, unconfirmed in how
 	// many not; doubt says why not.
-	times, unconfirmed         int
+	times, unconfirmed int
+	// showings is how often that must be confirmed to be shown.
+	showings                   int
 	why, doubt, report, replay string
 	// assumption is the one that failed.
 	assumption string
@@ -65,7 +69,7 @@ func (l *Lock) confirmed(v *report.Variant, p *report.PropertyResult) (bool, str
 }
 
 // shown reports that the violation showed as often as it takes.
-func (b *broken) shown() bool { return b.times >= showings }
+func (b *broken) shown() bool { return b.times >= b.showings }
 
 // add counts a run.
 func (t *tally) add(one *trial.Trial) {
@@ -91,7 +95,7 @@ func (of *variantTally) add(t *tally, one *trial.Trial, v *report.Variant, decid
 	for i := range v.Properties {
 		if p := &v.Properties[i]; demandedAndViolated(p) && !follows(v, p.Name) {
 			violated = true
-			of.violation(t.lock, one, v, p, speaks(t.guarantee, p, deciding))
+			of.violation(t, one, v, p, speaks(t.guarantee, p, deciding))
 		}
 	}
 	own, doubt := of.addUndemanded(t, one, v, deciding)
@@ -133,7 +137,7 @@ func (of *variantTally) addUndemanded(
 	if blame == checker.BlamesNothing {
 		return false, fmt.Sprintf("%s is violated, and the nodes do not tell why, so it may be by design or not: %s", deciding.Name, deciding.Why)
 	}
-	of.violation(t.lock, one, v, deciding, true).own = true
+	of.violation(t, one, v, deciding, true).own = true
 	return true, ""
 }
 
@@ -177,13 +181,13 @@ func consequence(name checker.Property) bool {
 }
 
 // violation counts a violation of something that was demanded.
-func (of *variantTally) violation(l *Lock, one *trial.Trial, v *report.Variant, p *report.PropertyResult, ours bool) *broken {
+func (of *variantTally) violation(t *tally, one *trial.Trial, v *report.Variant, p *report.PropertyResult, ours bool) *broken {
 	at := slices.IndexFunc(of.broken, func(known *broken) bool { return known.name == p.Name })
 	if at < 0 {
-		at, of.broken = len(of.broken), append(of.broken, &broken{name: p.Name, ours: ours})
+		at, of.broken = len(of.broken), append(of.broken, &broken{name: p.Name, ours: ours, showings: t.showings})
 	}
 	b := of.broken[at]
-	if confirmed, why := l.confirmed(v, p); !confirmed {
+	if confirmed, why := t.lock.confirmed(v, p); !confirmed {
 		b.unconfirmed++
 		b.doubt = why
 		b.report, b.replay = cmp.Or(b.report, one.Report), cmp.Or(b.replay, one.Result.Replay)
@@ -207,7 +211,7 @@ func leads(a, b *broken) int {
 		}
 		return 0
 	}
-	return cmp.Or(rank(b)-rank(a), min(b.times, showings)-min(a.times, showings),
+	return cmp.Or(rank(b)-rank(a), min(b.times, b.showings)-min(a.times, a.showings),
 		b.unconfirmed-a.unconfirmed, a.name.Distance()-b.name.Distance())
 }
 
@@ -353,7 +357,7 @@ func (b *broken) conclude(v *variantTally, l *Lock, cell *card.Cell) {
 		cell.Violated = b.unconfirmed
 		cell.Why = sentence(fmt.Sprintf("look here: %s is violated by the lock's word, but not by what the nodes saw: %s", b.name, b.doubt))
 	case !b.shown():
-		cell.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, which is fewer than %d: %s", b.name, rate, showings, b.why))
+		cell.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, which is fewer than %d: %s", b.name, rate, b.showings, b.why))
 	case l.NotConforming != "":
 		cell.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, but the program does not conform to the lock protocol: %s",
 			b.name, rate, b.why))

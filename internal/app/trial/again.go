@@ -7,16 +7,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/runs"
+	"github.com/redlock-sim/redlock-sim/internal/app/verdict"
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual/guests"
 )
 
 // carryOutTwice makes a run of real programs and servers in virtual time, and makes it again with the same seed. Only what repeats is
-// judged: what differs came from something that sim does not control.
+// judged: what differs came from something that sim does not control. Of a program that is known to repeat, a violation must repeat.
 func (t *trial) carryOutTwice(ctx context.Context, s *subject, c runner.Config) (runner.Outcome, error) {
 	out, difference, err := t.twice(ctx, s, c)
 	if difference != nil {
@@ -25,7 +29,14 @@ func (t *trial) carryOutTwice(ctx context.Context, s *subject, c runner.Config) 
 	return out, err
 }
 
-// twice makes a run twice, and says where the second differs from the first; nil: nowhere.
+// violates reports that something is violated in a run.
+func violates(ctx context.Context, s *subject, out *runner.Outcome) bool {
+	judged := report.Variant{Name: s.Name, History: out.History, TimedOut: out.TimedOut}
+	verdict.Judge(ctx, s.Variant, &judged)
+	return slices.ContainsFunc(judged.Properties, func(p report.PropertyResult) bool { return p.Verdict == checker.Violated })
+}
+
+// twice makes a run, and makes it again. It says where the second differs from the first; nil: nowhere.
 func (t *trial) twice(ctx context.Context, s *subject, c runner.Config) (out runner.Outcome, difference *history.Difference, err error) {
 	open := func(dir string) func(world.Spec) (world.World, error) {
 		return func(spec world.Spec) (world.World, error) { return guests.Open(ctx, spec, t.guests(s, dir)) }
@@ -36,17 +47,17 @@ func (t *trial) twice(ctx context.Context, s *subject, c runner.Config) (out run
 	if out.Interrupted || isStop(ctx, err) {
 		return out, nil, stopped(ctx, &out)
 	}
-	if err != nil {
+	if err != nil || t.Repeats && !violates(ctx, s, &out) {
 		return out, nil, err
 	}
 	c.Open, c.Dir = open(""), "" // the logs are there
 	if progress := c.Progress; progress != nil {
 		c.Progress = func(phase string) { progress("the same again, " + phase) }
 	}
-	again, err := runToFile(c, second)
+	other, err := runToFile(c, second)
 	var unknown *world.Unknown
 	switch {
-	case again.Interrupted, isStop(ctx, err):
+	case other.Interrupted, isStop(ctx, err):
 		return out, nil, errors.Join(stopped(ctx, &out), os.Remove(second))
 	case errors.As(err, &unknown):
 		return out, nil, err

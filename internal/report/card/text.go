@@ -49,7 +49,8 @@ var legend = []struct {
 	Means string
 }{
 	{Kept, "in every run that could tell (mostly one run of each case), nothing that is demanded was violated. It is no proof"},
-	{Broken, "a violation was shown in three of at most ten runs, confirmed by what the nodes saw; or sim conform found it"},
+	{Broken, "a violation was shown in three of at most ten runs (in virtual time in one), confirmed by what the nodes saw; " +
+		"or sim conform found it"},
 	{ByDesign, "no lock of this class can keep it; the sentence says why"},
 	{NotApplicable, "the lock cannot do what the case needs, by its own words or its class"},
 	{Unknown, "the runs could not tell, or what is violated here has another reason; it may be broken. Look at the report"},

@@ -85,6 +85,7 @@ func emptyFolder() (*file, error) {
 
 // open gives a program what is the same on all machines in the place of some files.
 func (t *thread) open() {
+	t.p.program.opened++
 	at, flags := t.call.Args[1], t.call.Args[2]
 	switch t.call.NR {
 	case unix.SYS_OPEN:

@@ -27,7 +27,7 @@ type Host struct {
 	listeners []*socket
 	disk      disk
 	random    uint64
-	// started counts its programs: each has randomness of its own.
+	// started counts the programs of the run: each has randomness of its own.
 	started uint64
 	// ran counts how often a thread of its programs went on.
 	ran uint64
@@ -135,6 +135,12 @@ func (a Address) String() string {
 type Address struct {
 	IP   [4]byte
 	Port int
+}
+
+// seed is that of the randomness of a program that is started now. No other one of the host has it.
+func (h *Host) seed() uint64 {
+	h.started++
+	return mixed(h.s.Seed, h.random, h.started-1)
 }
 
 func hashText(s string) (h uint64) {

@@ -62,6 +62,8 @@ type Program struct {
 	// computed is for how long it has read clocks, or made calls, without ever waiting; left are processes that lived when the first ended.
 	computed int64
 	left     []string
+	// opened counts its calls that open a file.
+	opened uint64
 	// relieved: a thread that waited natively to write was relieved, and no call has come since.
 	relieved bool
 	// streak counts calls since a thread last waited, written the bytes of output since the last call.
@@ -111,8 +113,7 @@ func (h *Host) Start(c Command) (*Program, error) {
 	s := h.s
 	g := &Program{Command: c, host: h, watches: -1, input: -1, outs: -1, errs: -1,
 		threads: make(map[int]*thread), conns: make(map[int]*connEnd), lastConn: firstConn,
-		seed: mixed(s.Seed, h.random, h.started)}
-	h.started++
+		seed: h.seed()}
 	var in, out, errs [2]int
 	for _, p := range []*[2]int{&in, &out, &errs} {
 		*p = [2]int{-1, -1}

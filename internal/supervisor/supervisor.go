@@ -6,7 +6,6 @@ import (
 	"container/heap"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"time"
 
@@ -63,9 +62,11 @@ type Supervisor struct {
 	futexes  map[futexKey][]*thread
 	trying   []*thread
 	memories uint64
-	mask     unix.Sigset_t
-	watch    watchdog
-	closed   bool
+	// mask are the signals that were blocked before Bind; bound: a goroutine is bound to its thread.
+	mask   unix.Sigset_t
+	bound  bool
+	watch  watchdog
+	closed bool
 	// calls counts the calls that were notified, digest is one of all of them with their times.
 	calls, digest uint64
 }
@@ -99,17 +100,9 @@ func New(c Config) (*Supervisor, error) {
 	if u, ok := at.(*unix.SockaddrUnix); ok {
 		s.hubAddress = *u
 	}
-	runtime.LockOSThread()
-	// A signal that interrupts us while a program gets a descriptor would lose the answer to its call.
-	all := unix.Sigset_t{}
-	for i := range all.Val {
-		all.Val[i] = ^uint64(0)
-	}
-	for _, fault := range []unix.Signal{unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP} { // our own mistakes
-		all.Val[0] &^= 1 << (fault - 1)
-	}
-	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &all, &s.mask); err != nil {
-		return nil, fmt.Errorf("failed to block signals: %w", err)
+	if err := s.Bind(); err != nil {
+		closeFD(s.hub)
+		return nil, err
 	}
 	s.watch.start()
 	return s, nil
@@ -205,8 +198,7 @@ func (s *Supervisor) Close() {
 	}
 	s.watch.stop()
 	closeFD(s.hub)
-	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &s.mask, nil)
-	runtime.UnlockOSThread()
+	s.Unbind()
 }
 
 // event is something that happens at a time, in the order of (time, number).

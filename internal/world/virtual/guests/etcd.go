@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -96,4 +97,5 @@ func (s *etcdServer) own() error                                         { retur
 func (s *etcdServer) closed(uint64)                                      {}
 func (s *etcdServer) Follow(string)                                      {}
 func (s *etcdServer) inStep() bool                                       { return true }
+func (s *etcdServer) tidy() error                                        { return errors.New("etcd keeps what it had") }
 func (s *etcdServer) close()                                             {}

@@ -5,16 +5,12 @@ package guests
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/supervisor"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
@@ -29,22 +25,23 @@ const Version = "1"
 // wall is the time of day at which runs begin: 2026-01-01, as everywhere with guests.
 const wall = 1_767_225_600 * time.Second
 
-// Open opens a virtual world in which real programs take part.
+// Open opens a virtual world in which real programs take part. All of them are started for it, and end with it.
 func Open(ctx context.Context, spec world.Spec, o Options) (world.World, error) {
 	if why := Refusal(&spec, o); why != "" {
 		return nil, errors.New(why)
 	}
-	g := &guests{ctx: ctx, o: o, spec: spec, conns: make(map[*supervisor.Conn]*line),
-		hosts: make(map[string]*supervisor.Host), clients: make(map[string]*lockProgram)}
-	var err error
-	if g.scratch, err = machine.Scratch(); err != nil {
+	m, err := newMachines(&spec)
+	if err != nil {
 		return nil, err
 	}
-	g.sup, err = supervisor.New(supervisor.Config{Seed: spec.Seed, Wall: wall, Network: g, Done: ctx.Done()})
-	if err != nil {
-		return nil, errors.Join(err, machine.Discard(g.scratch))
-	}
-	g.makeHosts()
+	return open(ctx, spec, o, m, nil)
+}
+
+// open opens a world on machines. keeper is who keeps them afterwards; nil: nobody does.
+func open(ctx context.Context, spec world.Spec, o Options, m *machines, keeper *Keeper) (world.World, error) {
+	g := &guests{machines: m, keeper: keeper, ctx: ctx, o: o, spec: spec, conns: make(map[*supervisor.Conn]*line),
+		clients: make(map[string]*lockProgram)}
+	m.sup.Rewind(spec.Seed, g, ctx.Done())
 	e := &virtual.Engine{Guests: g, Wall: wall, FromReady: true}
 	if o.Programs {
 		e.Locks = g
@@ -57,6 +54,7 @@ func Open(ctx context.Context, spec world.Spec, o Options) (world.World, error) 
 		err = why
 	}
 	if g.world = w; err != nil {
+		g.failed = true
 		return nil, errors.Join(err, g.close())
 	}
 	return &guestWorld{World: w, g: g}, nil
@@ -112,19 +110,21 @@ func (w *guestWorld) Versions() map[string]string {
 // Close ends the programs. It says that the run tells nothing where that has stopped it.
 func (w *guestWorld) Close() error {
 	w.g.record = nil
-	return errors.Join(w.unknown(), w.World.Close(), w.g.close())
+	unknown := w.unknown()
+	w.g.failed = w.g.failed || w.g.over() || len(w.g.failures) > 0
+	w.g.parting = true
+	return errors.Join(unknown, w.World.Close(), w.g.close())
 }
 
 // guests are the programs of a run.
 type guests struct {
-	ctx     context.Context //nolint:containedctx // of a run
-	o       Options
-	spec    world.Spec
-	sup     *supervisor.Supervisor
-	world   *virtual.World
-	scratch string
-	// hosts are those of nodes and clients, by name.
-	hosts map[string]*supervisor.Host
+	*machines
+	// keeper keeps the machines for the next run; nil: nobody does.
+	keeper *Keeper
+	ctx    context.Context //nolint:containedctx // of a run
+	o      Options
+	spec   world.Spec
+	world  *virtual.World
 	// inbox is what programs want of the world.
 	inbox []func()
 	// began is the supervisor's time at which the run's time began.
@@ -140,6 +140,8 @@ type guests struct {
 	failures []error
 	servers  []*server
 	closed   bool
+	// failed: what is left on the machines is not to be used again. parting: the run is over, and they may be.
+	failed, parting bool
 	// ports counts those of connections that the world opens.
 	ports int
 
@@ -220,26 +222,6 @@ func (g *guests) Begin() { g.began, g.begun = g.sup.Now(), true }
 // settle lets programs run until all of them wait, at this very time.
 func (g *guests) settle() { g.sup.Run(g.sup.Now()) }
 
-// makeHosts gives each node and client a machine with an address of its own, below 127: what slips through ends on this machine.
-func (g *guests) makeHosts() {
-	add := func(subnet byte, names []string) {
-		for i, name := range names {
-			g.hosts[name] = g.sup.NewHost(name, [4]byte{127, 0, subnet, byte(i + 1)})
-		}
-	}
-	var nodes, sentinels []string
-	for _, n := range g.spec.Nodes {
-		nodes = append(nodes, n.Name)
-	}
-	if g.spec.Sentinel != nil {
-		sentinels = g.spec.Sentinel.Names
-	}
-	add(1, nodes)
-	add(2, sentinels)
-	add(3, g.spec.Clients)
-	add(4, []string{history.ResourceProcess})
-}
-
 // hostAt finds the name of a host by its address; empty: there is none.
 func (g *guests) hostAt(ip [4]byte) string {
 	for _, name := range slices.Sorted(maps.Keys(g.hosts)) {
@@ -250,25 +232,6 @@ func (g *guests) hostAt(ip [4]byte) string {
 	return ""
 }
 
-// homes is where hosts have their folders. The name of the scratch folder ends with up to ten digits, and what a program allocates may
-// depend on the length of a path. So that is the same in all runs, and mostly on all machines.
-func homes(scratch string) string {
-	const digits, step = 10, 32
-	longest := strings.LastIndexByte(scratch, '-') + 1 + digits
-	return filepath.Join(scratch, strings.Repeat("x", (longest/step+1)*step-len(scratch)))
-}
-
-// folder is a folder of a host's own.
-func (g *guests) folder(name string) (string, error) { return folderIn(g.scratch, name) }
-
-func folderIn(scratch, name string) (string, error) {
-	dir := filepath.Join(homes(scratch), name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("failed to make a folder for %s: %w", name, err)
-	}
-	return dir, nil
-}
-
 // log opens the log of a program.
 func (g *guests) log(name string) (*os.File, error) {
 	if g.o.Dir == "" {
@@ -277,12 +240,18 @@ func (g *guests) log(name string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(g.o.Dir, name+".log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 }
 
+// close ends what nobody keeps.
 func (g *guests) close() error {
 	if g.closed {
 		return nil
 	}
 	g.closed = true
-	g.sup.Close()
+	var err error
+	if g.keeper == nil {
+		err = g.end()
+	} else {
+		err = g.keeper.take(g)
+	}
 	for _, s := range g.servers {
 		s.close()
 		_ = s.file.Close()
@@ -290,5 +259,5 @@ func (g *guests) close() error {
 	for _, p := range g.clients {
 		_ = p.file.Close()
 	}
-	return machine.Discard(g.scratch)
+	return err
 }

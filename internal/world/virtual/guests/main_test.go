@@ -52,6 +52,8 @@ type try struct {
 	options Options
 	// hooked may stand between the world and who records; nil: nobody does.
 	hooked func(world.World) world.World
+	// keeper opens its worlds; nil: all is started afresh.
+	keeper *Keeper
 }
 
 // run makes the run. The bytes are its history.
@@ -59,7 +61,11 @@ func (a *try) run() (runner.Outcome, []byte, error) {
 	var file bytes.Buffer
 	c := runner.Config{Scenario: a.scenario, Variant: a.variant, Seed: a.seed, World: "virtual", Started: time.Unix(0, 0), Program: a.program,
 		History: &file, Open: func(spec world.Spec) (world.World, error) {
-			w, err := Open(context.Background(), spec, a.options)
+			open := func() (world.World, error) { return Open(context.Background(), spec, a.options) }
+			if a.keeper != nil {
+				open = func() (world.World, error) { return a.keeper.Open(context.Background(), spec) }
+			}
+			w, err := open()
 			if err == nil && a.hooked != nil {
 				w = a.hooked(w)
 			}

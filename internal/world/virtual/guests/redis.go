@@ -112,7 +112,8 @@ func redisArguments(host *supervisor.Host, dir, save, journal, fsync string) []s
 		"--maxclients", "1000", "--save", save, "--dir", dir, "--loglevel", "notice", "--logfile", "", "--appendonly", journal,
 		"--auto-aof-rewrite-percentage", "0",
 		"--aof-use-rdb-preamble", "no", "--appendfsync", fsync, "--stop-writes-on-bgsave-error", "no",
-		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600"}
+		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600",
+		"--jemalloc-bg-thread", "no"}
 }
 
 // snapshots: what the node keeps on disk are snapshots alone.
@@ -144,7 +145,7 @@ func (s *redisServer) prepareDisk(keep world.Keep) error {
 
 // Follow implements kind.
 func (s *redisServer) Follow(primary string) {
-	s.follows = primary
+	s.follows, s.doubtful = primary, true
 	words := []string{"replicaof", "no", "one"}
 	if primary != "" {
 		words = []string{"replicaof", s.g.hosts[primary].String(), strconv.Itoa(redisPort)}

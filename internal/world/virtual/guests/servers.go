@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/supervisor"
@@ -31,6 +32,15 @@ type server struct {
 	ready func(error)
 	// ran is how often its host had run when its journal was read last.
 	ran uint64
+	// boot is how its first process started. doubtful: more has happened to it than what is undone between two runs. paused: it stands.
+	boot             boot
+	doubtful, paused bool
+}
+
+// boot is how a process started: how long it took, after which time it then went on by itself, and how many files it had opened.
+type boot struct {
+	took, goesOn time.Duration
+	opened       uint64
 }
 
 // kind is what a kind of server differs in from others.
@@ -51,6 +61,8 @@ type kind interface {
 	// Follow makes it the replica of another host; inStep reports that it has what that one has.
 	Follow(primary string)
 	inStep() bool
+	// tidy undoes all that a run has done to it; an error says why it cannot be used again.
+	tidy() error
 	// version is under which name the result tells which version of what it is.
 	version() (name, version string)
 	close()
@@ -99,6 +111,13 @@ func (g *guests) server(name string) *server {
 
 // Start implements virtual.Server.
 func (s *server) Start(keep world.Keep, ready func(error)) {
+	if s.life == 0 {
+		if left, kept := s.g.standing[s.h.Name()]; kept {
+			s.goOn(left, ready)
+			return
+		}
+		s.host.SetClocks(s.host.Wall(), supervisor.Clock{Base: int64(supervisor.MonotonicAtStart), Rate: 1})
+	}
 	if err := s.prepareDisk(keep); err != nil {
 		ready(err)
 		return
@@ -106,18 +125,35 @@ func (s *server) Start(keep world.Keep, ready func(error)) {
 	s.life++
 	s.ready = ready
 	path, args := s.command()
-	life := s.life
+	c := s.outputs()
+	c.Path, c.Args, c.Dir, c.Env = path, args, s.dir, environ(nil, s.dir, steadyMemory)
+	began := s.g.sup.Now()
 	var err error
-	s.running, err = s.host.Start(supervisor.Command{Path: path, Args: args, Dir: s.dir,
-		Env:    environ(nil, s.dir, nil),
-		Output: func(line []byte) { _, _ = s.file.Write(append(line, '\n')) },
-		Errors: func(text []byte) { _, _ = s.file.Write(text) },
-		Ended:  func(how string) { s.g.want(func() { s.ended(life, how) }) }})
-	if err != nil {
+	if s.running, err = s.host.Start(c); err != nil {
 		s.begun(fmt.Errorf("failed to start the server of node %s: %w", s.h.Name(), err))
 		return
 	}
+	if s.life == 1 {
+		s.boot.took = s.g.sup.Now() - began
+		s.boot.goesOn, _ = s.running.GoesOnIn()
+		s.boot.opened = s.running.Opened()
+	}
 	s.lookForStart()
+}
+
+// steadyMemory lets jemalloc give no memory back after a while, for which it would read the clock each time that it has been asked for
+// memory some 1000 times. What it was asked for in runs before would be seen in the times of this one.
+var steadyMemory = []string{"MALLOC_CONF=" + noDecay, "JE_MALLOC_CONF=" + noDecay}
+
+const noDecay = "dirty_decay_ms:-1,muzzy_decay_ms:-1"
+
+// outputs are where goes what a process says.
+func (s *server) outputs() supervisor.Command {
+	life := s.life
+	return supervisor.Command{
+		Output: func(line []byte) { _, _ = s.file.Write(append(line, '\n')) },
+		Errors: func(text []byte) { _, _ = s.file.Write(text) },
+		Ended:  func(how string) { s.g.want(func() { s.ended(life, how) }) }}
 }
 
 // ended tells that a process has ended by itself.
@@ -226,6 +262,7 @@ func (e *accepted) Arrived(b []byte) {
 	}
 	s.observe() // what it did by itself before
 	commands, _ := e.split.take(b)
+	s.doubtful = s.doubtful || e.split.plain || slices.ContainsFunc(commands, lasts)
 	e.conn.Deliver(e.end, b)
 	s.g.settle()
 	s.ran = s.host.Ran()
@@ -299,10 +336,16 @@ func (g *guests) Versions() map[string]string {
 }
 
 // Pause implements virtual.Server.
-func (s *server) Pause() { s.host.Pause() }
+func (s *server) Pause() {
+	s.paused = true
+	s.host.Pause()
+}
 
 // Resume implements virtual.Server.
-func (s *server) Resume() { s.host.Resume() }
+func (s *server) Resume() {
+	s.paused = false
+	s.host.Resume()
+}
 
 // Kill implements virtual.Server.
 func (s *server) Kill() {
@@ -319,5 +362,6 @@ func (s *server) Kill() {
 
 // SetClock implements virtual.Server.
 func (s *server) SetClock(c virtual.Clock) {
+	s.doubtful = s.doubtful || s.life > 0
 	s.host.SetClocks(s.g.clockOf(c), s.host.Monotonic())
 }

@@ -1,0 +1,183 @@
+//go:build linux && amd64
+
+package guests
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
+	"github.com/redlock-sim/redlock-sim/internal/supervisor"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// standingServer is a server between two runs. It does not go on.
+type standingServer struct {
+	running *supervisor.Program
+	boot    boot
+}
+
+// parked is by how much a server that stands is late: more than a run waits before it starts its servers.
+const parked = 24 * time.Hour
+
+// early is by how much a server that begins again is closer to its next tick than one that has just started. Its timer is due a whole number
+// of microseconds after it was set, and it waits for whole milliseconds: one that is due in 1 ms exactly may be due in 1001 us here, for
+// which it would wait 2 ms. When it is asked for its version, it waits for 1 ms from then on, as the other one does.
+const early = 2 * time.Microsecond
+
+// goOn lets a server begin that the run before has left, as the first process of its host, and as if it were started now: it takes as
+// long, and goes on by itself when that one would.
+func (s *server) goOn(left *standingServer, ready func(error)) {
+	delete(s.g.standing, s.h.Name())
+	s.life++
+	s.ready, s.running, s.boot = ready, left.running, left.boot
+	c := s.outputs()
+	s.running.Output, s.running.Errors, s.running.Ended = c.Output, c.Errors, c.Ended
+	s.running.Reseed()
+	s.g.sup.Spend(s.boot.took)
+	if in, some := s.running.GoesOnIn(); some {
+		wall := s.host.Wall()
+		s.host.Skip(in - s.boot.goesOn + early)
+		s.host.SetClocks(wall, s.host.Monotonic())
+	}
+	s.lookForStart()
+}
+
+// leave makes the server ready for the next run; an error says why that cannot be.
+func (s *server) leave() error {
+	switch {
+	case s.life != 1 || s.ready != nil || s.running == nil || s.running.HasEnded():
+		return errors.New("it was killed, or is being started")
+	case s.paused:
+		return errors.New("it stands still")
+	case s.doubtful:
+		return errors.New("more has happened to it than commands on data")
+	case s.boot.goesOn == 0:
+		return errors.New("it does nothing by itself")
+	}
+	if err := s.tidy(); err != nil {
+		return err
+	}
+	if n := s.running.Connections(); n > 0 {
+		return fmt.Errorf("%d connections are left", n)
+	}
+	return nil
+}
+
+// period is after how many ticks a server of Redis does again all that it does from time to time. Each tick opens one file.
+const period = 10
+
+// park lets a server stand until it begins again. Its timer rings before, so that it waits for the next time as long as from one to the
+// other, and later than it will when it begins again: its clock is never set back. It rings until the server is to do next what it does
+// first when it has started.
+func (s *server) park() {
+	sup := s.g.sup
+	for range 2 * period {
+		in, some := s.running.GoesOnIn()
+		if !some || s.g.unknown() != nil {
+			break
+		}
+		sup.Run(sup.Now() + in)
+		if (s.running.Opened()-s.boot.opened)%period == 0 {
+			break
+		}
+	}
+	s.host.Skip(-parked)
+	s.g.standing[s.h.Name()] = &standingServer{s.running, s.boot}
+}
+
+// endConnections ends what is open to a server when the run is over.
+func (s *server) endConnections() {
+	byNumber := func(a, b *supervisor.Conn) int { return cmp.Compare(a.Number, b.Number) }
+	for _, c := range slices.SortedFunc(maps.Keys(s.g.conns), byNumber) {
+		if l := s.g.conns[c]; l.end == supervisor.Listener && c.To.IP == s.host.IP {
+			delete(s.g.conns, c)
+			c.Finish(l.end)
+			c.Reset(l.end)
+		}
+	}
+	s.g.settle()
+}
+
+// lasting are commands that change a server in a way that tidy does not undo, or may; for those of which it depends on the second word,
+// harmless has the second words that do not.
+var (
+	lasting = []string{
+		"acl", "bgrewriteaof", "bgsave", "client", "cluster", "config", "debug", "failover", "migrate", "module", "pfdebug", "psync", "replconf",
+		"replicaof", "save", "script", "shutdown", "slaveof", "sync",
+	}
+	harmless = map[string][]string{
+		"client": {"caching", "getname", "getredir", "id", "info", "list", "no-evict", "no-touch", "reply", "setinfo", "setname",
+			"tracking", "trackinginfo"},
+		"config": {"get", "resetstat"},
+		"script": {"exists", "flush", "load"},
+	}
+)
+
+// lasts reports that a command may change a server in a way that tidy does not undo.
+func lasts(words []string) bool {
+	if len(words) == 0 {
+		return false
+	}
+	name := strings.ToLower(words[0])
+	return slices.Contains(lasting, name) && (len(words) < 2 || !slices.Contains(harmless[name], strings.ToLower(words[1])))
+}
+
+// tidies are the commands by which a server becomes what it was when it had started. What comes next is in another database, so the
+// journal begins with SELECT, as the first one did.
+var tidies = [][]string{
+	{"select", "15"}, {"flushall"}, {"script", "flush"}, {"function", "flush"}, {"config", "resetstat"}, {"slowlog", "reset"},
+	{"latency", "reset"}, {"info", "clients"},
+}
+
+// tidy implements kind.
+func (s *redisServer) tidy() error {
+	if s.follows != "" || s.h.Persistence() != world.NoPersistence {
+		return errors.New("it is a replica, or keeps its data")
+	}
+	s.endConnections()
+	var all []byte
+	for _, words := range tidies {
+		all = resp.AppendCommand(all, words...)
+	}
+	answers, err := s.ask(all)
+	if err != nil {
+		return err
+	}
+	var last any
+	for _, words := range tidies {
+		v, n, err := resp.Parse(answers)
+		if err != nil {
+			return fmt.Errorf("it did not answer %q: %w", words, err)
+		}
+		answers, last = answers[n:], v.Plain()
+		if why, failed := last.(error); failed && !strings.Contains(why.Error(), "unknown command") { // before version 7 there are no functions
+			return fmt.Errorf("it answered %q: %w", words, why)
+		}
+	}
+	if info := fmt.Sprint(last); !strings.Contains(info, "connected_clients:1\r") || !strings.Contains(info, "blocked_clients:0\r") {
+		return fmt.Errorf("somebody is connected: %q", info)
+	}
+	return s.cutJournal()
+}
+
+// cutJournal empties the journal. The server appends to it, wherever its end is.
+func (s *redisServer) cutJournal() error {
+	for _, pattern := range []string{"*.aof", "appendonlydir/*.aof"} {
+		files, err := filepath.Glob(filepath.Join(s.dir, pattern))
+		for _, file := range files {
+			err = errors.Join(err, os.Truncate(file, 0))
+		}
+		if err != nil {
+			return fmt.Errorf("failed to empty the journal: %w", err)
+		}
+	}
+	return nil
+}

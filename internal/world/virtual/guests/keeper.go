@@ -81,9 +81,7 @@ func (k *Keeper) take(g *guests) error {
 			p.running.Kill()
 		}
 	}
-	for _, s := range left {
-		s.park()
-	}
+	g.park(left)
 	if g.over() {
 		return g.end()
 	}

@@ -113,7 +113,7 @@ func redisArguments(host *supervisor.Host, dir, save, journal, fsync string) []s
 		"--auto-aof-rewrite-percentage", "0",
 		"--aof-use-rdb-preamble", "no", "--appendfsync", fsync, "--stop-writes-on-bgsave-error", "no",
 		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600",
-		"--jemalloc-bg-thread", "no"}
+		"--jemalloc-bg-thread", "no", "--tcp-keepalive", "0"}
 }
 
 // snapshots: what the node keeps on disk are snapshots alone.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/supervisor"
@@ -35,12 +34,6 @@ type server struct {
 	// boot is how its first process started. doubtful: more has happened to it than what is undone between two runs. paused: it stands.
 	boot             boot
 	doubtful, paused bool
-}
-
-// boot is how a process started: how long it took, after which time it then went on by itself, and how many files it had opened.
-type boot struct {
-	took, goesOn time.Duration
-	opened       uint64
 }
 
 // kind is what a kind of server differs in from others.

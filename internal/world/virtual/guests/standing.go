@@ -24,13 +24,19 @@ type standingServer struct {
 	boot    boot
 }
 
+// boot is how a process started: how long it took, after which time it then went on by itself, and how many files it had opened.
+type boot struct {
+	took, goesOn time.Duration
+	opened       uint64
+}
+
 // parked is by how much a server that stands is late: more than a run waits before it starts its servers.
 const parked = 24 * time.Hour
 
-// early is by how much a server that begins again is closer to its next tick than one that has just started. Its timer is due a whole number
-// of microseconds after it was set, and it waits for whole milliseconds: one that is due in 1 ms exactly may be due in 1001 us here, for
-// which it would wait 2 ms. When it is asked for its version, it waits for 1 ms from then on, as the other one does.
-const early = 2 * time.Microsecond
+// early is by how much the clock of a server that begins again is before that of one that has just started, and up to a microsecond more: it
+// shows whole microseconds at the same instants. A timer is due a whole number of microseconds after it was set, and the server waits for
+// whole milliseconds: if it were asked something when 1001 us are left, where the other has 1000, it would wait 2 ms from then on.
+const early = time.Microsecond
 
 // goOn lets a server begin that the run before has left, as the first process of its host, and as if it were started now: it takes as
 // long, and goes on by itself when that one would.
@@ -42,11 +48,14 @@ func (s *server) goOn(left *standingServer, ready func(error)) {
 	s.running.Output, s.running.Errors, s.running.Ended = c.Output, c.Errors, c.Ended
 	s.running.Reseed()
 	s.g.sup.Spend(s.boot.took)
-	if in, some := s.running.GoesOnIn(); some {
-		wall := s.host.Wall()
-		s.host.Skip(in - s.boot.goesOn + early)
-		s.host.SetClocks(wall, s.host.Monotonic())
+	wall := s.host.Wall()
+	s.host.Skip(s.goesOnIn() - s.boot.goesOn)
+	monotonic := s.host.Monotonic()
+	monotonic.Base += int64(early)
+	if over := (monotonic.Base - monotonic.Since) % int64(time.Microsecond); over > 0 {
+		monotonic.Base += int64(time.Microsecond) - over
 	}
+	s.host.SetClocks(wall, monotonic)
 	s.lookForStart()
 }
 
@@ -74,23 +83,34 @@ func (s *server) leave() error {
 // period is after how many ticks a server of Redis does again all that it does from time to time. Each tick opens one file.
 const period = 10
 
-// park lets a server stand until it begins again. Its timer rings before, so that it waits for the next time as long as from one to the
-// other, and later than it will when it begins again: its clock is never set back. It rings until the server is to do next what it does
-// first when it has started.
-func (s *server) park() {
-	sup := s.g.sup
-	for range 2 * period {
-		in, some := s.running.GoesOnIn()
-		if !some || s.g.unknown() != nil {
-			break
+// park lets servers stand until they begin again. The timer of each rings before, so that it waits for the next time as long as from one to
+// the other, and later than it will when it begins again: its clock is never set back. It rings until the server is to do next what it
+// does first when it has started.
+func (g *guests) park(list []*server) {
+	most := 2 * period * len(list)
+	for len(list) > 0 && g.unknown() == nil {
+		next := 0
+		for i, s := range list {
+			if s.goesOnIn() < list[next].goesOnIn() {
+				next = i
+			}
 		}
-		sup.Run(sup.Now() + in)
-		if (s.running.Opened()-s.boot.opened)%period == 0 {
-			break
+		s := list[next]
+		before := s.running.Opened()
+		g.sup.Run(g.sup.Now() + s.goesOnIn())
+		most--
+		if now := s.running.Opened(); now != before && (now-s.boot.opened)%period == 0 || most < 0 {
+			s.host.Skip(-parked)
+			g.standing[s.h.Name()] = &standingServer{s.running, s.boot}
+			list = slices.Delete(list, next, next+1)
 		}
 	}
-	s.host.Skip(-parked)
-	s.g.standing[s.h.Name()] = &standingServer{s.running, s.boot}
+}
+
+// goesOnIn is when a server goes on by itself.
+func (s *server) goesOnIn() time.Duration {
+	in, _ := s.running.GoesOnIn()
+	return in
 }
 
 // endConnections ends what is open to a server when the run is over.
@@ -103,7 +123,6 @@ func (s *server) endConnections() {
 			c.Reset(l.end)
 		}
 	}
-	s.g.settle()
 }
 
 // lasting are commands that change a server in a way that tidy does not undo, or may; for those of which it depends on the second word,

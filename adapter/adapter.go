@@ -70,8 +70,10 @@ type Program struct {
 	Version  string `json:"version"`
 	Homepage string `json:"homepage,omitempty"`
 	// Can lists what the library does: validity (Grant.Until), renew (it renews by
-	// itself), lost, extend, token, owner, and busy: the goroutine that got the lock computes
-	// after each grant for as long as the simulator asks, as the user's code would.
+	// itself), lost, extend, token, owner, busy: the goroutine that got the lock computes
+	// after each grant for as long as the simulator asks, as the user's code would; and
+	// setup-again: the lock can be opened again, for another trial, after what was given to
+	// Setup.OnClose.
 	Can []string `json:"can,omitempty"`
 	// Class is quorum, single, session or other.
 	Class string `json:"class"`
@@ -105,9 +107,14 @@ type Setup struct {
 	Nodes, Sentinels []Node
 	Topology, Master string
 	// Points are the armed ones.
-	Points []string
-	point  func(name string)
+	Points  []string
+	point   func(name string)
+	closers *[]func()
 }
+
+// OnClose calls a function before the lock is opened again. A program that can do setup-again
+// closes all that it has opened: connections, and what renews by itself.
+func (s Setup) OnClose(f func()) { *s.closers = append(*s.closers, f) }
 
 // Point reports that the program is at the point and waits until the simulator lets it
 // go on, where the point is armed; else it does nothing.

@@ -3,10 +3,13 @@ package adapter
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	mathrand "math/rand"
 	"os"
 	"slices"
 	"sync"
@@ -55,6 +58,7 @@ type server struct {
 	acquire Acquire
 	busy    time.Duration
 	grants  map[uint64]Grant // not released
+	closers []func()         // of what open opened
 	passed  uint64           // points
 	waiting map[uint64]chan struct{}
 }
@@ -160,7 +164,8 @@ func (s *server) exit(code int) {
 func (s *server) setUp(m message) {
 	m.Key, m.Options = m.Lock.Key, m.Lock.Options
 	m.TTL, m.NodeTimeout = duration(m.Lock.TTL), duration(m.Lock.NodeTimeout)
-	m.point = s.point
+	m.point, m.closers = s.point, &s.closers
+	s.close()
 	acquire, err := s.open(m.Setup)
 	if err != nil {
 		s.fail(fmt.Errorf("failed to open the lock: %w", err))
@@ -169,6 +174,23 @@ func (s *server) setUp(m message) {
 	s.acquire, s.busy = acquire, duration(m.Busy)
 	s.mu.Unlock()
 	s.send(line{"type": "set-up"})
+}
+
+// close forgets the lock that was opened before, if one was. What the library draws from math/rand begins anew each time, and
+// does not depend on what was drawn before.
+func (s *server) close() {
+	for ; len(s.closers) > 0; s.closers = s.closers[:len(s.closers)-1] {
+		s.closers[len(s.closers)-1]()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, g := range s.grants {
+		g.end()
+	}
+	s.acquire, s.grants = nil, make(map[uint64]Grant)
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	mathrand.Seed(int64(binary.LittleEndian.Uint64(b[:]))) //nolint:staticcheck // there is no other way to begin anew
 }
 
 func duration(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }

@@ -12,8 +12,16 @@ import (
 )
 
 // Connections are a lock's clients of its nodes, or its client of the primary that sentinels name. tuned says that they shall obey the node
-// timeout and the contexts, and send nothing twice; else they have the settings of go-redis.
+// timeout and the contexts, and send nothing twice; else they have the settings of go-redis. They are closed before the lock is opened again.
 func Connections(s adapter.Setup, tuned bool, d *Doubts) ([]*redis.Client, error) {
+	list, err := connections(s, tuned, d)
+	for _, c := range list {
+		s.OnClose(func() { _ = c.Close() })
+	}
+	return list, err
+}
+
+func connections(s adapter.Setup, tuned bool, d *Doubts) ([]*redis.Client, error) {
 	if len(s.Sentinels) > 0 {
 		return []*redis.Client{primary(s, tuned, d)}, nil
 	}

@@ -34,6 +34,8 @@ def open_lock(setup):
         client = redis.Redis(host=node.host, port=node.port, username=node.username or None, password=node.password or None,
                              socket_timeout=timeout)
 
+    setup.on_close(client.connection_pool.disconnect)
+
     def acquire(wait):
         # Requests come in several threads.
         lock = client.lock(setup.key, timeout=setup.ttl, blocking_timeout=wait, thread_local=False)
@@ -44,5 +46,5 @@ def open_lock(setup):
     return acquire
 
 
-serve(Program("redis-py", redis.__version__, kind="single", keys=["{key}"], can=["extend", "owner", "sentinel"],
+serve(Program("redis-py", redis.__version__, kind="single", keys=["{key}"], can=["extend", "owner", "sentinel", "setup-again"],
               homepage="https://github.com/redis/redis-py"), open_lock)

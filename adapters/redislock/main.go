@@ -19,7 +19,7 @@ var tuned = flag.Bool("tuned", false, "tune go-redis: node timeout, contexts, no
 func main() {
 	flag.Parse()
 	p := adapter.Program{Name: "redislock", Version: adapter.ModuleVersion("github.com/bsm/redislock"),
-		Homepage: "https://github.com/bsm/redislock", Class: "single", Keys: []string{"{key}"}, Can: []string{"extend", "owner", "sentinel"}}
+		Homepage: "https://github.com/bsm/redislock", Class: "single", Keys: []string{"{key}"}, Can: []string{"extend", "owner", "sentinel", "setup-again"}}
 	if *tuned {
 		p.Name = "redislock-tuned"
 	}

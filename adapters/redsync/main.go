@@ -1,4 +1,7 @@
-// Command redsync is the lock program of github.com/go-redsync/redsync.
+// Command redsync is the lock program of github.com/go-redsync/redsync. It draws its delays from math/rand, which begins anew when the
+// lock is opened again.
+//
+//go:debug randseednop=0
 package main
 
 import (
@@ -21,7 +24,7 @@ func main() {
 	flag.Parse()
 	p := adapter.Program{Name: "redsync", Version: adapter.ModuleVersion("github.com/go-redsync/redsync/v4"),
 		Homepage: "https://github.com/go-redsync/redsync", Class: "quorum", Keys: []string{"{key}"},
-		Can: []string{"validity", "extend", "owner", "sentinel"}}
+		Can: []string{"validity", "extend", "owner", "sentinel", "setup-again"}}
 	if *tuned {
 		p.Name = "redsync-tuned"
 	}

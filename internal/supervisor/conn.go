@@ -197,6 +197,9 @@ func (o *socket) spoil() {
 	}
 }
 
+// IsOpen reports whether a program has its end open.
+func (c *Conn) IsOpen(end int) bool { return c.live(end) != nil }
+
 // live is our side of an end; nil: it is closed, or the caller's.
 func (c *Conn) live(end int) *connEnd {
 	if e := c.ends[end]; e != nil && e.fd >= 0 {

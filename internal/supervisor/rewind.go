@@ -120,11 +120,19 @@ func (g *Program) GoesOnIn() (time.Duration, bool) {
 	return time.Duration(w.due.at - g.host.s.now), true
 }
 
-// Reseed begins the program's randomness anew: as if it were started now.
-func (g *Program) Reseed() { g.seed, g.drawn = g.host.seed(), 0 }
+// Reseed begins the program's randomness anew: what it draws from now on depends on the seed, the host, and how many of the host's
+// programs came before.
+func (g *Program) Reseed() {
+	const set = 1 << 32 // what it has drawn until now, no program draws again
+	g.host.started = max(g.host.started, 1)
+	g.seed, g.drawn = mixed(g.host.s.Seed, g.host.random, g.host.started-1), set
+}
 
 // Opened counts the program's calls that open a file.
 func (g *Program) Opened() uint64 { return g.opened }
 
 // Connections is how many connections it has open.
 func (g *Program) Connections() int { return len(g.conns) }
+
+// ReadMonotonic reads the host's monotonic clock.
+func (h *Host) ReadMonotonic() time.Duration { return time.Duration(h.monotonic.at(h.s.now)) }

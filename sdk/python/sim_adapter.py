@@ -20,6 +20,7 @@ import itertools
 import json
 import os
 import queue
+import random
 import sys
 import threading
 import time
@@ -48,7 +49,7 @@ class Program:
     version: str
     kind: str  # its class: quorum, single, session or other
     keys: List[str]  # patterns of what the library writes; {key} is the lock's key
-    can: List[str] = field(default_factory=list)  # validity, renew, lost, extend, token, owner, busy
+    can: List[str] = field(default_factory=list)  # validity, renew, lost, extend, token, owner, busy, setup-again
     homepage: str = ""
     points: List[str] = field(default_factory=list)  # what Setup.point is called with
     ttl_min_ms: float = 1
@@ -92,6 +93,11 @@ class Setup:
         if name in self.points:
             _at_point(name)
 
+    def on_close(self, close: Callable[[], Any]) -> None:
+        """Calls close before the lock is opened again. A program that can do setup-again closes
+        all that it has opened: connections, threads that renew."""
+        _closers.append(close)
+
 
 class Grant:
     """A lock in hand. None: the library does not tell, or cannot. until is the end of the
@@ -125,6 +131,7 @@ _lines: "queue.Queue[Optional[dict]]" = queue.Queue(BACKLOG)  # None ends them
 _written = threading.Event()
 _acquire: Any = None  # what open_lock returned
 _grants: dict = {}  # not released
+_closers: list = []  # of what open_lock opened
 _busy: Any = None  # keeps busy what the user's code would run in
 _points = itertools.count(1)
 _waiting: dict = {}  # an event for each point where a thread waits
@@ -136,6 +143,10 @@ def serve(program: Program, open_lock: Callable[[Setup], Callable[[Optional[floa
     the nodes. It returns a function that gets the lock once more: it takes the longest wait
     in seconds (None: no limit). Calls of it may overlap, and each call, also of release and
     extend, has a thread of its own. What is printed goes to standard error.
+
+    A program that says setup-again lets the simulator use it for one trial after the other:
+    open_lock is called again, after what it has given to setup.on_close. random begins anew each
+    time.
 
     Of a program that can be busy, work runs a function where the user's code would run: in
     the thread that got the lock, if it is left out; loop.call_soon_threadsafe for the event
@@ -181,6 +192,11 @@ def _start(target, *args):
 def _set_up(open_lock, work, m):
     global _acquire, _busy
     try:
+        _acquire = _busy = None
+        _grants.clear()
+        while _closers:
+            _closers.pop()()
+        random.seed()
         if busy := _seconds(m, "busy_ms"):
             _busy = lambda: work(lambda: _compute(busy))
         lock = m["lock"]

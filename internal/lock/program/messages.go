@@ -73,11 +73,13 @@ const (
 	KeepsBusy Ability = "busy"
 	// AsksSentinels: the program asks Redis Sentinel where the primary is.
 	AsksSentinels Ability = "sentinel"
+	// SetsUpAgain: the program takes another setup when it holds nothing and nothing is asked of it, and is then as after its first.
+	SetsUpAgain Ability = "setup-again"
 )
 
 // Abilities are all of them.
 func Abilities() []Ability {
-	return []Ability{TellsValidity, Renews, TellsLoss, Extends, TellsToken, TellsOwner, AsksSentinels, KeepsBusy}
+	return []Ability{TellsValidity, Renews, TellsLoss, Extends, TellsToken, TellsOwner, AsksSentinels, KeepsBusy, SetsUpAgain}
 }
 
 // Class says what keeps the lock.

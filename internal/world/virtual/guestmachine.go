@@ -33,6 +33,9 @@ func (m *Machine) OnPause(pause, resume func()) { m.faults.pause, m.faults.resum
 // OnClocks lets f be called when the machine's clocks are set: at an instant of the run, they go as told from then on.
 func (m *Machine) OnClocks(f func(wall, monotonic Clock)) { m.faults.clocks = f }
 
+// Stands reports that the process has been stopped.
+func (m *Machine) Stands() bool { return m.c.paused }
+
 func (m *Machine) tell(what func()) {
 	if m != nil && !m.ended && what != nil {
 		what()

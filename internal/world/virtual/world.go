@@ -302,8 +302,13 @@ func (w *World) Start(h world.Hooks) error {
 }
 
 // beginNow makes this instant the time 0 of the run. With a node that syncs once a second it is 20 ms after the beginning of a second, as
-// in the live world, so that a schedule can say which writes are safe.
+// in the live world, so that a schedule can say which writes are safe. Where guests have the locks it is a whole number of steps after
+// they were started: some microseconds more or less, which they took to get ready, change nothing then.
 func (w *World) beginNow() {
+	if w.locks != nil {
+		const step = 10 * time.Millisecond
+		w.s.sleep(step - w.s.now%step)
+	}
 	if slices.ContainsFunc(w.spec.Nodes, func(n world.Node) bool { return n.Persistence == world.AOFEverysec }) {
 		const after = 20 * time.Millisecond
 		w.s.sleep((after - (w.wallZero+w.s.now)%time.Second + time.Second) % time.Second)

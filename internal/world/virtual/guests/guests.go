@@ -112,8 +112,16 @@ func (w *guestWorld) Close() error {
 	w.g.record = nil
 	unknown := w.unknown()
 	w.g.failed = w.g.failed || w.g.over() || len(w.g.failures) > 0
-	w.g.parting = true
+	w.g.part()
 	return errors.Join(unknown, w.World.Close(), w.g.close())
+}
+
+// part is called when the run is over, before its clients end.
+func (g *guests) part() {
+	g.parting = true
+	for _, p := range g.clients {
+		p.stays = g.keeper != nil && !g.failed && p.mayStay()
+	}
 }
 
 // guests are the programs of a run.
@@ -140,8 +148,9 @@ type guests struct {
 	failures []error
 	servers  []*server
 	closed   bool
-	// failed: what is left on the machines is not to be used again. parting: the run is over, and they may be.
-	failed, parting bool
+	// failed: what is left on the machines is not to be used again. parting: the run is over, and they may be; stirred: a lock program
+	// has said or asked for something since.
+	failed, parting, stirred bool
 	// ports counts those of connections that the world opens.
 	ports int
 

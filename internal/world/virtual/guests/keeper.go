@@ -11,7 +11,7 @@ import (
 )
 
 // Keeper opens one world after the other, and keeps what it can from one run to the next: the servers, as they were when they had just
-// started. A run should not show that; programs-in-virtual-time.md has what may still differ.
+// started, and lock programs that can be set up again. A run should not show that; programs-in-virtual-time.md has what may still differ.
 //
 // It is for one run at a time. Runs may be of different goroutines: each is bound to its thread from Open to the Close of its world.
 type Keeper struct {
@@ -76,12 +76,8 @@ func (k *Keeper) take(g *guests) error {
 			s.running.Kill()
 		}
 	}
-	for _, p := range g.clients {
-		if p.running != nil {
-			p.running.Kill()
-		}
-	}
 	g.park(left)
+	g.keepPrograms()
 	if g.over() {
 		return g.end()
 	}

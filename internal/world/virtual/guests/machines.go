@@ -24,11 +24,14 @@ type machines struct {
 	hosts map[string]*supervisor.Host
 	// standing are servers that were left by the run before, ready for the next, by the names of their hosts.
 	standing map[string]*standingServer
+	// waiting are lock programs that wait for another setup, by the names of their clients.
+	waiting map[string]*waitingProgram
 }
 
 // newMachines makes the hosts that a run needs. It binds the goroutine to its thread.
 func newMachines(spec *world.Spec) (*machines, error) {
-	m := &machines{hosts: make(map[string]*supervisor.Host), standing: make(map[string]*standingServer)}
+	m := &machines{hosts: make(map[string]*supervisor.Host), standing: make(map[string]*standingServer),
+		waiting: make(map[string]*waitingProgram)}
 	var err error
 	if m.scratch, err = machine.Scratch(); err != nil {
 		return nil, err

@@ -20,6 +20,8 @@ type line struct {
 	send  func(b []byte)
 	close func()
 	over  bool
+	// of is the lock program that opened it; nil: a server did, or the world.
+	of *lockProgram
 	// direct takes what the program sends at once, past the world; nil: the world carries it.
 	direct func(b []byte)
 }
@@ -28,6 +30,11 @@ var _ supervisor.Network = (*guests)(nil)
 
 // Dial implements supervisor.Network.
 func (g *guests) Dial(c *supervisor.Conn) {
+	if g.parting { // nobody asks for anything any more
+		g.stirred = true
+		c.Refuse()
+		return
+	}
 	l := &line{g: g, conn: c, end: supervisor.Opener}
 	g.conns[c] = l
 	p, s := g.clients[c.Host], g.server(c.Host) // who asks: it may have ended when the world hears of it
@@ -49,8 +56,9 @@ func (g *guests) Dial(c *supervisor.Conn) {
 var errNowhere = errors.New("there is no such host")
 
 // Sent implements supervisor.Network.
-func (g *guests) Sent(c *supervisor.Conn, _ int, b []byte) {
+func (g *guests) Sent(c *supervisor.Conn, end int, b []byte) {
 	l := g.conns[c]
+	g.stirred = g.stirred || g.parting && end == supervisor.Opener
 	if l != nil && l.direct != nil {
 		l.direct(b)
 		return
@@ -87,11 +95,14 @@ func (l *line) Arrived(b []byte) { l.conn.Deliver(l.end, b) }
 func (l *line) Broke(refused bool) {
 	l.over = true
 	delete(l.g.conns, l.conn)
-	if refused {
+	switch {
+	case l.of != nil && l.of.stays: // it is to close them itself
+		l.of.old = append(l.of.old, l.conn)
+	case refused:
 		l.conn.Refuse()
-		return
+	default:
+		l.conn.Reset(l.end)
 	}
-	l.conn.Reset(l.end)
 }
 
 var _ virtual.End = (*line)(nil)

@@ -33,8 +33,13 @@ type lockProgram struct {
 	grant   client.ProgramGrant
 	wait    time.Duration
 	opened  bool
+	// booted is what the machine's monotonic clock showed when the supervisor's time was 0.
+	booted time.Duration
 	// failed is why it cannot be used, or how it ended.
 	failed error
+	// doubtful: it may not be used again. stays: it is to be, and the run is over. old are connections of the run before.
+	doubtful, stays bool
+	old             []*supervisor.Conn
 	// waiting are called when it has been opened, or has ended.
 	waiting []func()
 }
@@ -58,33 +63,58 @@ func (g *guests) Lock(m *virtual.Machine) (lock.Lock, error) {
 			return nil, err
 		}
 	}
+	left := g.waiting[m.Client()]
+	if g.clients[m.Client()] != nil { // it had one in this run
+		p.doubtful, left = true, nil
+	}
 	g.clients[m.Client()] = p
 	p.talk.Log, p.talk.On = program.NewLog(p.file), programEvents{p}
-	p.host.SetClocks(supervisor.Clock{Base: int64(wall), Rate: 1}, supervisor.Clock{Base: int64(supervisor.MonotonicAtStart), Rate: 1})
 	m.OnPause(p.host.Pause, p.host.Resume)
 	m.OnClocks(func(wall, monotonic virtual.Clock) {
-		monotonic.Base += g.began // the machine was up while the programs got ready
+		p.doubtful = true
+		monotonic.Base += g.began + p.booted - supervisor.MonotonicAtStart // the machine was up while the programs got ready
 		p.host.SetClocks(g.clockOf(wall), g.clockOf(monotonic))
 	})
 	m.OnEnd(func() { p.end(errors.New("the lock program was ended")) })
+	if left != nil {
+		p.goOn(left)
+		return p, nil
+	}
+	return p, p.start()
+}
+
+// start starts the program.
+func (p *lockProgram) start() error {
+	c, g := p.m.Config(), p.g
+	p.booted = supervisor.MonotonicAtStart
+	p.host.SetClocks(wallAtStart, supervisor.Clock{Base: int64(p.booted), Rate: 1})
 	command := c.Program.Command
 	path, err := exec.LookPath(command[0])
 	if err == nil {
 		path, err = filepath.Abs(path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("failed to find the lock program: %w", err)
+		return fmt.Errorf("failed to find the lock program: %w", err)
 	}
 	p.begin()
-	p.running, err = p.host.Start(supervisor.Command{Path: path, Args: command[1:], Env: g.environ(m.Client(), c.Program.Environ()),
-		Output: func(b []byte) { line := slices.Clone(b); g.want(func() { p.take(line) }) },
-		Errors: func(b []byte) { _, _ = p.talk.Log.Write(b) },
-		Ended:  func(how string) { g.want(func() { p.fail(p.ended(how)) }) }})
-	if err != nil {
-		return nil, fmt.Errorf("failed to start the lock program: %w", err)
+	o := p.outputs()
+	o.Path, o.Args, o.Env = path, command[1:], g.environ(p.m.Client(), c.Program.Environ())
+	if p.running, err = p.host.Start(o); err != nil {
+		return fmt.Errorf("failed to start the lock program: %w", err)
 	}
 	p.send(program.Greet())
-	return p, nil
+	return nil
+}
+
+// wallAtStart is the clock of the time of day of a machine.
+var wallAtStart = supervisor.Clock{Base: int64(wall), Rate: 1}
+
+// outputs are where goes what the program says.
+func (p *lockProgram) outputs() supervisor.Command {
+	return supervisor.Command{
+		Output: func(b []byte) { line := slices.Clone(b); p.g.want(func() { p.take(line) }) },
+		Errors: func(b []byte) { _, _ = p.talk.Log.Write(b) },
+		Ended:  func(how string) { p.g.want(func() { p.fail(p.ended(how)) }) }}
 }
 
 // clockOf is a clock of a machine in the supervisor's time.
@@ -108,22 +138,31 @@ func (p *lockProgram) begin() {
 			p.fail(err)
 			return
 		}
-		setup, err := p.setup()
-		if err != nil {
-			p.fail(err)
-			return
-		}
-		p.talk.Expect(func(m program.Message) {
-			if err := program.CheckSetUp(m); err != nil {
-				p.fail(err)
-				return
-			}
+		p.setUp(func() {
 			p.opened = true
 			p.g.wakeReady()
 			p.wakeWaiting()
 		})
-		p.send(setup.Message())
 	})
+}
+
+// setUp tells the program what to lock. Its randomness begins anew, so that it does not matter what it has drawn before. then is called
+// when it is ready.
+func (p *lockProgram) setUp(then func()) {
+	setup, err := p.setup()
+	if err != nil {
+		p.fail(err)
+		return
+	}
+	p.talk.Expect(func(m program.Message) {
+		if err := program.CheckSetUp(m); err != nil {
+			p.fail(err)
+			return
+		}
+		then()
+	})
+	p.running.Reseed()
+	p.send(setup.Message())
 }
 
 // setup is what the program is told.
@@ -167,11 +206,11 @@ func (p *lockProgram) take(line []byte) {
 }
 
 // ownTime is the time by which programs tell instants: CLOCK_MONOTONIC of their machine, as it would be without faults.
-func (p *lockProgram) ownTime() time.Duration { return p.g.sup.Now() + supervisor.MonotonicAtStart }
+func (p *lockProgram) ownTime() time.Duration { return p.g.sup.Now() + p.booted }
 
 // runTime makes such a time one of the run.
 func (p *lockProgram) runTime(own time.Duration) time.Duration {
-	return own - supervisor.MonotonicAtStart - p.g.began
+	return own - p.booted - p.g.began
 }
 
 // fail ends the conversation. The run is then incomplete.
@@ -193,7 +232,10 @@ func (p *lockProgram) over(why error) {
 }
 
 func (p *lockProgram) end(why error) {
-	p.over(why)
+	if p.over(why); p.stays {
+		return
+	}
+	p.doubtful = true
 	if p.running != nil {
 		p.running.Kill()
 	}
@@ -240,6 +282,7 @@ func (p *lockProgram) dial(l *line) error {
 	if i < 0 {
 		return errNowhere
 	}
+	l.of = p
 	p.m.Do(func() {
 		conn := p.m.Dial(i, l)
 		var split splitter
@@ -270,6 +313,8 @@ func (p *lockProgram) ask(m program.Message) (a program.Answer, err error) {
 			if a, err = program.AnswerTo(m, got, sent, p.ownTime()); err != nil {
 				p.fail(err)
 			}
+			// A library that renews may go on with what nobody knows to be a lock.
+			p.doubtful = p.doubtful || got.Type == program.Unknown && p.talk.Ready.Has(program.Renews)
 			a.From = p.runTime(a.From)
 			p.wakeWaiting()
 		})

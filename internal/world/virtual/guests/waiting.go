@@ -1,0 +1,72 @@
+//go:build linux && amd64
+
+package guests
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
+	"github.com/redlock-sim/redlock-sim/internal/supervisor"
+)
+
+// waitingProgram is a lock program between two runs.
+type waitingProgram struct {
+	running *supervisor.Program
+	ready   program.Ready
+	// conns are its connections of the run before.
+	conns []*supervisor.Conn
+}
+
+// mayStay reports that the program can be set up again: it says so, and holds and does nothing.
+func (p *lockProgram) mayStay() bool {
+	return p.opened && p.failed == nil && !p.doubtful && p.running != nil && !p.running.HasEnded() &&
+		slices.Contains(p.talk.Ready.Can, program.SetsUpAgain) && p.talk.Idle() && !p.m.Stands()
+}
+
+// goOn lets a program begin that the run before has left. If it does not let go of what it had there, another one is started.
+func (p *lockProgram) goOn(left *waitingProgram) {
+	delete(p.g.waiting, p.m.Client())
+	p.running, p.talk.Ready = left.running, left.ready
+	o := p.outputs()
+	p.running.Output, p.running.Errors, p.running.Ended = o.Output, o.Errors, o.Ended
+	p.booted = p.host.ReadMonotonic() - p.g.sup.Now()
+	p.host.SetClocks(wallAtStart, p.host.Monotonic())
+	p.setUp(func() {
+		p.g.settle() // what it has closed is seen
+		if slices.ContainsFunc(left.conns, func(c *supervisor.Conn) bool { return c.IsOpen(supervisor.Opener) }) {
+			p.running.Ended = nil
+			p.running.Kill()
+			if err := p.start(); err != nil {
+				p.fail(err)
+			}
+			return
+		}
+		p.opened = true
+		p.g.wakeReady()
+		p.wakeWaiting()
+	})
+}
+
+// quiet is for how long a lock program must do nothing before it is set up again, in its time: a lock that is renewed by mistake is renewed
+// within its time to live.
+func (g *guests) quiet() time.Duration { return min(max(g.spec.Lock.TTL, time.Second), time.Minute) }
+
+// keepPrograms lets lock programs wait for the next run, if they do nothing meanwhile.
+func (g *guests) keepPrograms() {
+	g.inbox, g.stirred = nil, false
+	end := g.sup.Now() + g.quiet()
+	for g.sup.Now() < end && !g.over() {
+		g.sup.Run(end)
+	}
+	silent := !g.stirred && len(g.inbox) == 0
+	for name, p := range g.clients {
+		switch {
+		case p.running == nil:
+		case p.stays && silent && !p.running.HasEnded():
+			g.waiting[name] = &waitingProgram{p.running, p.talk.Ready, p.old}
+		default:
+			p.running.Kill()
+		}
+	}
+}

@@ -438,7 +438,8 @@ func (t *thread) exitThread() {
 		return
 	}
 	s := g.host.s
-	for begin := time.Now(); ; { // the kernel clears it in a moment
+	short := unix.Timespec{Nsec: 5_000}
+	for begin := time.Now(); ; { // the kernel clears it in a moment, on a machine that is not busy
 		if v, ok := p.readWord(clear); !ok || v == 0 {
 			break
 		}
@@ -446,9 +447,11 @@ func (t *thread) exitThread() {
 			g.doubt("has a thread that does not end")
 			break
 		}
-		_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+		_ = unix.Nanosleep(&short, nil)
 	}
-	s.wakeFutex(p.futexKey(clear, 0), 1, anyBit)
+	if s.mayBeAwaited(clear) {
+		s.wakeFutex(p.futexKey(clear, 0), 1, anyBit)
+	}
 	s.wakeOrphans(p.memory)
 }
 

@@ -65,6 +65,17 @@ func (p *process) sharedKey(address uint64) (k futexKey, ok bool) {
 	return k, false
 }
 
+// mayBeAwaited reports whether a thread may wait for the futex at an address of some process. To find out whether memory is shared is
+// dear, and mostly nobody waits.
+func (s *Supervisor) mayBeAwaited(address uint64) bool {
+	for k := range s.futexes {
+		if k.address == address || k.memory>>63 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // futexCall is modelled wholly: no thread waits for a futex in the kernel.
 func (t *thread) futexCall() {
 	p, a := t.p, &t.call.Args
@@ -73,10 +84,16 @@ func (t *thread) futexCall() {
 	switch a[1] & futexCommand {
 	case futexOpWait, futexOpWaitBitset:
 		t.futexWait()
-	case futexOpWake:
-		t.answer(int64(s.wakeFutex(key(0), int(int32(a[2])), anyBit)))
-	case futexOpWakeBitset:
-		t.answer(int64(s.wakeFutex(key(0), int(int32(a[2])), uint32(a[5]))))
+	case futexOpWake, futexOpWakeBitset:
+		if !s.mayBeAwaited(a[0]) {
+			t.answer(0)
+			return
+		}
+		bits := anyBit
+		if a[1]&futexCommand == futexOpWakeBitset {
+			bits = uint32(a[5])
+		}
+		t.answer(int64(s.wakeFutex(key(0), int(int32(a[2])), bits)))
 	case futexOpRequeue, futexOpCmpRequeue:
 		if v, _ := p.readWord(a[0]); a[1]&futexCommand == futexOpCmpRequeue && v != uint32(a[5]) {
 			t.fail(unix.EAGAIN)

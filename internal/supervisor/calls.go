@@ -215,9 +215,9 @@ const usedShare = 100
 
 func (t *thread) clockGettime() {
 	h, clock := t.host(), int(int32(t.call.Args[0]))
-	ns := h.monotonic.at(t.now())
+	ns := t.p.shown(h.monotonic)
 	if isWall(clock) {
-		ns = h.wall.at(t.now())
+		ns = t.p.shown(h.wall)
 	} else if clock < 0 || clock == unix.CLOCK_PROCESS_CPUTIME_ID || clock == unix.CLOCK_THREAD_CPUTIME_ID {
 		ns = t.now()/usedShare + 1e6
 	}
@@ -226,7 +226,7 @@ func (t *thread) clockGettime() {
 }
 
 func (t *thread) gettimeofday() {
-	t.p.writeTime(t.call.Args[0], t.host().wall.at(t.now()), timeval)
+	t.p.writeTime(t.call.Args[0], t.p.shown(t.host().wall), timeval)
 	t.answer(0)
 }
 
@@ -407,7 +407,7 @@ func (p *process) executed() bool {
 	for _, o := range slices.Clone(p.threads) {
 		g.forgetThread(o)
 	}
-	p.prepared, p.readings = false, 0
+	p.prepared, p.readings, p.count = false, 0, 0
 	p.closeOnExec()
 	t.tid, t.clear = p.pid, 0
 	p.threads = []*thread{t}

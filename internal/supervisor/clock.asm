@@ -1,6 +1,6 @@
 # What the functions of the vDSO become: they read the clocks from words at their end, which the
-# supervisor writes, and count their readings in a word of the program's own memory. A reading takes 1 ns;
-# from the 4096th in a row on, without a call between, 4097 ns: so that a program that spins until a clock
+# supervisor writes, and count their readings in a word of the program's own memory. Each reading shows 1 ns
+# more; from the 4096th in a row on, without a call between, 4097 ns: so that a program that spins until a clock
 # has gone on comes to an end.
 # Assemble with: make clockcode
 	.text

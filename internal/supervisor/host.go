@@ -16,6 +16,7 @@ type Host struct {
 	IP [4]byte
 
 	s        *Supervisor
+	number   int
 	paused   bool
 	clocks   // what programs read
 	programs []*Program
@@ -41,7 +42,7 @@ type clocks struct {
 
 // NewHost makes a host.
 func (s *Supervisor) NewHost(name string, ip [4]byte) *Host {
-	h := &Host{Name: name, IP: ip, s: s}
+	h := &Host{Name: name, IP: ip, s: s, number: len(s.hosts)}
 	h.wall = Clock{Base: int64(s.Wall), Rate: 1}
 	h.monotonic = Clock{Base: int64(MonotonicAtStart), Rate: 1}
 	h.random = hashText(name)

@@ -39,9 +39,9 @@ type wait struct {
 	timeout func() (int64, unix.Errno)
 }
 
-// slack is by how much a deadline comes late: never exactly then, as no kernel does it. Ruby waits once more for nothing
-// where it is woken at the very instant.
-const slack = 1000
+// slack is by how much a deadline comes late at most, and mostly: never exactly then, as no kernel does it. Ruby waits once more for
+// nothing where it is woken at the very instant.
+const slack = step
 
 // park lets a thread wait.
 func (t *thread) park(w *wait) {
@@ -82,7 +82,7 @@ func (t *thread) schedule(w *wait) {
 			t.wake(launch.Response{Value: v, Error: -int32(e)})
 		}
 	}
-	e = h.s.at(w.deadline+slack, due)
+	e = h.s.at(w.deadline/step*step+slack, due)
 	w.due = e
 }
 

@@ -19,6 +19,9 @@ type process struct {
 	prepared bool
 	vdso     int64
 	readings uint64
+	// count is what that word was at its last call. number is its place among the program's.
+	count  int64
+	number int
 	// shownAt is the time that it sees, shownClocks the count of settings of the host's clocks.
 	shownAt     int64
 	shownClocks int
@@ -57,7 +60,9 @@ type thread struct {
 
 func (g *Program) addProcess(pid, pidfd int, files *table) *process {
 	g.host.s.memories++
-	p := &process{program: g, pid: pid, pidfd: pidfd, mem: -1, files: files, memory: g.host.s.memories, timers: make(map[int]*timer)}
+	p := &process{program: g, pid: pid, pidfd: pidfd, mem: -1, files: files, memory: g.host.s.memories, timers: make(map[int]*timer),
+		number: g.born}
+	g.born++
 	if list := strings.Fields(statusLine(pid, "NSpid")); len(list) > 0 {
 		p.inside, _ = strconv.Atoi(list[len(list)-1])
 	}

@@ -62,6 +62,8 @@ type Program struct {
 	// computed is for how long it has read clocks, or made calls, without ever waiting; left are processes that lived when the first ended.
 	computed int64
 	left     []string
+	// born counts its processes.
+	born int
 	// opened counts its calls that open a file.
 	opened uint64
 	// relieved: a thread that waited natively to write was relieved, and no call has come since.

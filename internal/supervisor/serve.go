@@ -141,7 +141,7 @@ func (g *Program) newcomer(n launch.Notification) {
 		if b.shares {
 			p.memory = b.by.memory
 		}
-		p.prepared, p.vdso, p.readings = b.by.prepared, b.by.vdso, b.by.readings
+		p.prepared, p.vdso, p.readings, p.count = b.by.prepared, b.by.vdso, b.by.readings, b.by.count
 		p.shownAt = -1
 	}
 	t := g.addThread(p, int(n.TID))
@@ -170,9 +170,9 @@ func (g *Program) yield(t *thread) bool {
 	switch {
 	case t.spun > spinning*quantum:
 		// The longer it lasts, the more passes at once. Other threads may wait meanwhile, again and again, as one of Go's does.
-		step := int64(spinStep) << min(t.spun/(spinning*quantum)-1, 10)
-		t.park(&wait{deadline: g.host.s.now + step, spins: true})
-		g.computed += step
+		passes := int64(spinStep) << min(t.spun/(spinning*quantum)-1, 10)
+		t.park(&wait{deadline: g.host.s.now + passes, spins: true})
+		g.computed += passes
 	case len(g.ready) > 0:
 		t.redo, g.ready = true, append(g.ready, t)
 		g.running--

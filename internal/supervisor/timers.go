@@ -56,7 +56,7 @@ func (x *timer) start(p *process) {
 		x.ring(p)
 		x.start(p)
 	}
-	e = h.s.at(x.at, due)
+	e = h.s.at(ceiling(x.at), due)
 	x.due = e
 }
 

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // clockCode takes the place of the functions of the vDSO. clock.asm is its source.
@@ -129,7 +130,7 @@ func (p *process) prepareImage() error {
 	if err != nil {
 		return err
 	}
-	p.prepared, p.shownAt, p.readings = true, -1, 0
+	p.prepared, p.shownAt, p.readings, p.count = true, -1, 0, 0
 	if p.vdso, _, err = findMapping(p.pid, "[vdso]"); err != nil {
 		return err
 	}
@@ -172,7 +173,7 @@ func (p *process) hasClocks() bool {
 	return p.read(uint64(p.vdso+code.at), b) && bytes.Equal(b, code.text[:clockWords])
 }
 
-// showTime lets a process see the time.
+// showTime lets a process see the time, and counts its readings from 0 if that is another one.
 func (p *process) showTime() {
 	h := p.program.host
 	now := h.s.now
@@ -181,36 +182,58 @@ func (p *process) showTime() {
 	}
 	v, _ := findPatches()
 	var b [32]byte
-	monotonic, wall := h.monotonic.at(now), h.wall.at(now)
+	monotonic, wall := h.monotonic.at(now)+p.phase(), h.wall.at(now)+p.phase()
 	for i, x := range []int64{monotonic / 1e9, monotonic % 1e9, wall / 1e9, wall % 1e9} {
 		binary.LittleEndian.PutUint64(b[8*i:], uint64(x))
 	}
 	if !p.write(uint64(p.vdso+v.words), b[:]) {
 		return // it has ended
 	}
+	if p.shownAt != now && p.count > 0 {
+		p.write(p.readings, make([]byte, 8))
+		p.count = 0
+	}
 	p.shownAt, p.shownClocks = now, h.clocksSet
 }
+
+// Step is what all times are multiples of. In between, clocks count their readings: what a program that has run before reads more or less
+// often than one that has just started moves nothing.
+const Step = time.Microsecond
+
+const step = int64(Step)
+
+// phase is by how much the clocks of a process are ahead, within a step: programs that begin at the same instant on several hosts do not
+// see the same time, which some make their random numbers of.
+func (p *process) phase() int64 {
+	const first, most, host, each = 50, 400, 83, 7
+	return first + (int64(p.program.host.number)*host+int64(p.number)*each)%most
+}
+
+// shown is what a clock of the process shows, at the instant at which it calls.
+func (p *process) shown(c Clock) int64 { return c.at(p.program.host.s.now) + p.phase() + p.count }
 
 // spentReading is how long so many readings of a clock in a row take, as clock.asm says.
 func spentReading(readings int64) int64 {
 	return readings + max(readings-4096, 0)<<12
 }
 
-// countReadings lets the time pass that a process has spent reading clocks since its last call.
+// countReadings counts how often a process has read clocks in this step, and lets the time pass where that is too often for one.
 func (p *process) countReadings() {
-	if p.readings == 0 {
-		return
-	}
 	var b [8]byte
-	if !p.read(p.readings, b[:]) {
+	if p.readings == 0 || !p.read(p.readings, b[:]) {
 		return
 	}
 	n := int64(binary.LittleEndian.Uint64(b[:]))
-	if n <= 0 || n > 1<<40 {
+	if n < 0 || n > 1<<40 {
 		return
 	}
-	p.program.host.s.now += spentReading(n)
-	p.program.computed += spentReading(n)
-	p.write(p.readings, make([]byte, 8))
+	p.program.computed += spentReading(n) - spentReading(p.count)
+	p.count = n
+	if spent := spentReading(n); p.phase()+spent >= step {
+		p.program.host.s.now += ceiling(spent)
+	}
 	p.showTime()
 }
+
+// ceiling is the next step.
+func ceiling(ns int64) int64 { return (ns + step - 1) / step * step }

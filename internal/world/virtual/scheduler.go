@@ -39,8 +39,9 @@ type scheduler struct {
 	// pick lets something else than the next timer happen, where it returns true;
 	// nil: nothing ever does.
 	pick func() bool
-	// guests have goroutines of their own; nil: there are none.
+	// guests have goroutines of their own; nil: there are none. step is what times are multiples of, with guests.
 	guests Guests
+	step   time.Duration
 
 	// next is what lookAhead says, where looked.
 	next   time.Duration
@@ -99,6 +100,7 @@ func (s *scheduler) reset(ctx context.Context) {
 	s.outside.s = s
 	s.current, s.handoff = &s.outside, nil
 	s.activities, s.waiting, s.stopped, s.stuck, s.pick, s.guests = 0, false, false, false, nil, nil
+	s.step = 0
 	s.ctx, s.looked = ctx, false
 }
 
@@ -339,7 +341,7 @@ func (s *scheduler) sleep(d time.Duration) {
 func (s *scheduler) timeout(at time.Duration) {
 	s.looked = false
 	s.seq++
-	e := event{at: max(at, s.now), seq: s.seq, co: s.current, epoch: s.current.epoch}
+	e := event{at: s.whole(max(at, s.now)), seq: s.seq, co: s.current, epoch: s.current.epoch}
 	if !s.timeouts.push(e) {
 		s.events.push(e)
 	}
@@ -348,8 +350,16 @@ func (s *scheduler) timeout(at time.Duration) {
 func (s *scheduler) push(e event) {
 	s.looked = false
 	s.seq++
-	e.seq, e.at = s.seq, max(e.at, s.now) // nothing happens in the past
+	e.seq, e.at = s.seq, s.whole(max(e.at, s.now)) // nothing happens in the past
 	s.events.push(e)
+}
+
+// whole is the first step from a time on.
+func (s *scheduler) whole(at time.Duration) time.Duration {
+	if s.step <= 1 || at > math.MaxInt64-s.step {
+		return at
+	}
+	return (at + s.step - 1) / s.step * s.step
 }
 
 // after lets f happen in a while.

@@ -52,6 +52,7 @@ type World struct {
 	locks  Locks
 	// fromReady: the run's time begins when all guests are ready.
 	fromReady bool
+	step      time.Duration
 	// servers answer on the lock's nodes; nil: models do.
 	servers Servers
 	// lastGrant says how long the last key lives that was set.
@@ -88,12 +89,14 @@ type Engine struct {
 	Wall time.Duration
 	// FromReady: the run's time begins when all guests are ready, and what they need to get ready is not part of it.
 	FromReady bool
-	w         World
+	// Step is what all times of runs with guests are multiples of; 0: of a nanosecond.
+	Step time.Duration
+	w    World
 }
 
 // Open builds a world; the one before it must have been closed.
 func (e *Engine) Open(ctx context.Context, spec world.Spec) (*World, error) {
-	e.w.fromReady = e.FromReady
+	e.w.fromReady, e.w.step = e.FromReady, e.Step
 	e.w.kept, e.w.order, e.w.guests, e.w.locks, e.w.servers, e.w.wallZero = e.Guests == nil, nil, e.Guests, e.Locks, e.Servers, e.Wall
 	if e.Order != nil {
 		e.w.order = &ordered{Order: e.Order, w: &e.w}
@@ -132,7 +135,7 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 	if w.order != nil {
 		w.s.pick = w.order.doNextStep
 	}
-	w.s.guests = w.guests
+	w.s.guests, w.s.step = w.guests, w.step
 	w.net = rand.NewPCG(spec.Seed, 0x7669727475616c)
 	if begins := epoch + time.Duration(w.net.Uint64()%uint64(time.Second)); w.guests == nil {
 		w.wallZero = begins

@@ -20,7 +20,7 @@ import (
 func Available() error { return supervisor.Available() }
 
 // Version of the supervisor and this package, which histories depend on.
-const Version = "1"
+const Version = "2"
 
 // wall is the time of day at which runs begin: 2026-01-01, as everywhere with guests.
 const wall = 1_767_225_600 * time.Second
@@ -42,7 +42,7 @@ func open(ctx context.Context, spec world.Spec, o Options, m *machines, keeper *
 	g := &guests{machines: m, keeper: keeper, ctx: ctx, o: o, spec: spec, conns: make(map[*supervisor.Conn]*line),
 		clients: make(map[string]*lockProgram)}
 	m.sup.Rewind(spec.Seed, g, ctx.Done())
-	e := &virtual.Engine{Guests: g, Wall: wall, FromReady: true}
+	e := &virtual.Engine{Guests: g, Wall: wall, FromReady: true, Step: supervisor.Step}
 	if o.Programs {
 		e.Locks = g
 	}

@@ -197,7 +197,7 @@ func (p *lockProgram) take(line []byte) {
 	if p.failed != nil {
 		return
 	}
-	then, err := p.talk.Take(line, p.ownTime())
+	then, err := p.talk.Take(line, p.ownTimeAtMost())
 	if err != nil {
 		p.fail(err)
 		return
@@ -208,9 +208,12 @@ func (p *lockProgram) take(line []byte) {
 // ownTime is the time by which programs tell instants: CLOCK_MONOTONIC of their machine, as it would be without faults.
 func (p *lockProgram) ownTime() time.Duration { return p.g.sup.Now() + p.booted }
 
-// runTime makes such a time one of the run.
+// ownTimeAtMost is the last that its clock shows before the time goes on.
+func (p *lockProgram) ownTimeAtMost() time.Duration { return p.ownTime() + supervisor.Step - 1 }
+
+// runTime makes such a time one of the run, which has whole steps.
 func (p *lockProgram) runTime(own time.Duration) time.Duration {
-	return own - p.booted - p.g.began
+	return (own - p.booted - p.g.began).Truncate(supervisor.Step)
 }
 
 // fail ends the conversation. The run is then incomplete.
@@ -310,12 +313,14 @@ func (p *lockProgram) ask(m program.Message) (a program.Answer, err error) {
 		p.waiting = append(p.waiting, wake)
 		p.talk.Ask(&m, func(got program.Message) {
 			answered = true
-			if a, err = program.AnswerTo(m, got, sent, p.ownTime()); err != nil {
+			if a, err = program.AnswerTo(m, got, sent, p.ownTimeAtMost()); err != nil {
 				p.fail(err)
 			}
+			until := p.runTime(a.From + a.Validity)
 			// A library that renews may go on with what nobody knows to be a lock.
 			p.doubtful = p.doubtful || got.Type == program.Unknown && p.talk.Ready.Has(program.Renews)
 			a.From = p.runTime(a.From)
+			a.Validity = until - a.From
 			p.wakeWaiting()
 		})
 		p.send(m)
@@ -362,7 +367,8 @@ func (e programEvents) Renewed(grant uint64, until time.Duration) {
 // Lost implements program.Events.
 func (e programEvents) Lost(grant uint64, last, at time.Duration, why string) {
 	if owner, counts := e.p.grant.Lost(grant); counts {
-		e.p.m.LostAt(owner, e.p.runTime(at), at-last, why)
+		told := e.p.runTime(at)
+		e.p.m.LostAt(owner, told, told-e.p.runTime(last), why)
 	}
 }
 

@@ -33,11 +33,6 @@ type boot struct {
 // parked is by how much a server that stands is late: more than a run waits before it starts its servers.
 const parked = 24 * time.Hour
 
-// early is by how much the clock of a server that begins again is before that of one that has just started, and up to a microsecond more: it
-// shows whole microseconds at the same instants. A timer is due a whole number of microseconds after it was set, and the server waits for
-// whole milliseconds: if it were asked something when 1001 us are left, where the other has 1000, it would wait 2 ms from then on.
-const early = time.Microsecond
-
 // goOn lets a server begin that the run before has left, as the first process of its host, and as if it were started now: it takes as
 // long, and goes on by itself when that one would.
 func (s *server) goOn(left *standingServer, ready func(error)) {
@@ -50,12 +45,7 @@ func (s *server) goOn(left *standingServer, ready func(error)) {
 	s.g.sup.Spend(s.boot.took)
 	wall := s.host.Wall()
 	s.host.Skip(s.goesOnIn() - s.boot.goesOn)
-	monotonic := s.host.Monotonic()
-	monotonic.Base += int64(early)
-	if over := (monotonic.Base - monotonic.Since) % int64(time.Microsecond); over > 0 {
-		monotonic.Base += int64(time.Microsecond) - over
-	}
-	s.host.SetClocks(wall, monotonic)
+	s.host.SetClocks(wall, s.host.Monotonic())
 	s.lookForStart()
 }
 

@@ -73,7 +73,8 @@ type Program struct {
 	// itself), lost, extend, token, owner, busy: the goroutine that got the lock computes
 	// after each grant for as long as the simulator asks, as the user's code would; and
 	// setup-again: the lock can be opened again, for another trial, after what was given to
-	// Setup.OnClose.
+	// Setup.OnClose. math/rand begins anew then, in a program that has the directive
+	// //go:debug randseednop=0; math/rand/v2 cannot.
 	Can []string `json:"can,omitempty"`
 	// Class is quorum, single, session or other.
 	Class string `json:"class"`

@@ -176,8 +176,8 @@ func (s *server) setUp(m message) {
 	s.send(line{"type": "set-up"})
 }
 
-// close forgets the lock that was opened before, if one was. What the library draws from math/rand begins anew each time, and
-// does not depend on what was drawn before.
+// close forgets the lock that was opened before, if one was. math/rand begins anew each time: what the library draws from it
+// does not depend on what was drawn before. Seed does nothing without the directive of which Program.Can tells.
 func (s *server) close() {
 	for ; len(s.closers) > 0; s.closers = s.closers[:len(s.closers)-1] {
 		s.closers[len(s.closers)-1]()

@@ -147,6 +147,9 @@ func (g *guests) Ready(then func(error)) {
 	g.opened()
 }
 
+// Late implements virtual.Locks: none begins anew.
+func (g *guests) Late() bool { return false }
+
 // opened looks whether all are.
 func (g *guests) opened() {
 	if g.ready == nil || slices.ContainsFunc(g.all, func(l *guest) bool { return !l.opened }) {

@@ -12,7 +12,8 @@ import (
 )
 
 // Connections are a lock's clients of its nodes, or its client of the primary that sentinels name. tuned says that they shall obey the node
-// timeout and the contexts, and send nothing twice; else they have the settings of go-redis. They are closed before the lock is opened again.
+// timeout and the contexts, and send nothing twice; else they have the settings of go-redis. They are closed before the lock is opened
+// again.
 func Connections(s adapter.Setup, tuned bool, d *Doubts) ([]*redis.Client, error) {
 	list, err := connections(s, tuned, d)
 	for _, c := range list {

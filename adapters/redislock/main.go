@@ -1,4 +1,7 @@
-// Command redislock is the lock program of github.com/bsm/redislock.
+// Command redislock is the lock program of github.com/bsm/redislock. go-redis draws from math/rand how long it waits before it sends
+// something again.
+//
+//go:debug randseednop=0
 package main
 
 import (
@@ -19,7 +22,8 @@ var tuned = flag.Bool("tuned", false, "tune go-redis: node timeout, contexts, no
 func main() {
 	flag.Parse()
 	p := adapter.Program{Name: "redislock", Version: adapter.ModuleVersion("github.com/bsm/redislock"),
-		Homepage: "https://github.com/bsm/redislock", Class: "single", Keys: []string{"{key}"}, Can: []string{"extend", "owner", "sentinel", "setup-again"}}
+		Homepage: "https://github.com/bsm/redislock", Class: "single", Keys: []string{"{key}"},
+		Can: []string{"extend", "owner", "sentinel", "setup-again"}}
 	if *tuned {
 		p.Name = "redislock-tuned"
 	}

@@ -1,5 +1,4 @@
-// Command redsync is the lock program of github.com/go-redsync/redsync. It draws its delays from math/rand, which begins anew when the
-// lock is opened again.
+// Command redsync is the lock program of github.com/go-redsync/redsync, which draws its delays from math/rand.
 //
 //go:debug randseednop=0
 package main

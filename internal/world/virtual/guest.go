@@ -30,6 +30,8 @@ type Locks interface {
 	Lock(m *Machine) (lock.Lock, error)
 	// Ready calls then when all locks are ready for use, or with the reason why one is not.
 	Ready(then func(error))
+	// Late says that not all were ready in time; true: some of them begin anew.
+	Late() bool
 	// Unknown is told of what a guest asked of a node that the model does not know: such a run
 	// tells nothing.
 	Unknown(what string)
@@ -139,6 +141,13 @@ func (w *World) awaitLocks() (err error) {
 	if w.locks == nil {
 		return nil
 	}
+	for late := true; late; late = err != nil && w.locks.Late() {
+		err = w.awaitLocksOnce()
+	}
+	return err
+}
+
+func (w *World) awaitLocksOnce() (err error) {
 	err = fmt.Errorf("the locks were not ready within %v of the run's time", readyWithin)
 	s := &w.s
 	w.Go(func() {

@@ -242,6 +242,7 @@ func (m *machines) Lock(on *Machine) (lock.Lock, error) {
 	return nil, nil
 }
 func (m *machines) Ready(then func(error)) { then(nil) }
+func (m *machines) Late() bool             { return false }
 func (m *machines) Unknown(what string)    { panic(what) }
 
 // line is an end that keeps what came.

@@ -4,7 +4,6 @@ package guests
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -32,25 +31,12 @@ func BenchmarkSetNXPX(b *testing.B) { benchmark(b, oneServer, nil) }
 func BenchmarkRedlock(b *testing.B) { benchmark(b, fiveServers, nil) }
 
 // BenchmarkGoProgram is the lock program of the tests.
-func BenchmarkGoProgram(b *testing.B) {
-	self, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
-	benchmark(b, oneServer, []string{self, asLockProgram, well})
-}
+func BenchmarkGoProgram(b *testing.B) { benchmark(b, oneServer, itself(well)(b)) }
 
-func BenchmarkRedisPy(b *testing.B) {
-	if exec.Command("/usr/bin/python3", "-c", "import redis").Run() != nil {
-		suite.Lacks(b, "redis-py")
-	}
-	benchmark(b, oneServer, []string{"/usr/bin/python3", adapter(b, "adapters/redis-py/redis_py.py")})
-}
+func BenchmarkRedisPy(b *testing.B) { benchmark(b, oneServer, redisPy(b)) }
 
 // BenchmarkRedsync needs `make adapters`.
-func BenchmarkRedsync(b *testing.B) {
-	benchmark(b, oneServer, []string{adapter(b, "bin/adapters/redsync")})
-}
+func BenchmarkRedsync(b *testing.B) { benchmark(b, oneServer, redsync(b)) }
 
 func adapter(b testing.TB, file string) string {
 	b.Helper()

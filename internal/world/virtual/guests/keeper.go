@@ -11,7 +11,7 @@ import (
 )
 
 // Keeper opens one world after the other, and keeps what it can from one run to the next: the servers, as they were when they had just
-// started, and lock programs that can be set up again. A run should not show that; programs-in-virtual-time.md has what may still differ.
+// started, and lock programs that can be set up again. A run should not show that; docs/internals/virtual-programs.md has what may differ.
 //
 // It is for one run at a time. Runs may be of different goroutines: each is bound to its thread from Open to the Close of its world.
 type Keeper struct {
@@ -22,8 +22,9 @@ type Keeper struct {
 	fits     string
 	// err is why something could not be given back.
 	err error
-	// left counts the servers that were left for another run, ended those that were not.
-	left, ended int
+	// left counts the servers that were left for another run, ended those that were not; waited and stopped are of lock programs;
+	// of those that waited, again were started anew.
+	left, ended, waited, stopped, again int
 }
 
 // NewKeeper makes a keeper that keeps nothing yet. What it has started ends with it (Close).

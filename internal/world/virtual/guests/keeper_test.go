@@ -5,35 +5,124 @@ package guests
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"maps"
 	"os"
+	"os/exec"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
-// TestKeptServers: a run on kept servers has the same history as one with all afresh.
-func TestKeptServers(t *testing.T) {
-	o := Options{Server: redis(t)}
-	seeds := uint64(suite.Amount(t, 20, 3))
-	if n, err := strconv.ParseUint(os.Getenv("RANDOM_HISTORIES"), 10, 64); err == nil {
-		seeds = n
-	}
+// newKeeper makes one that must end well.
+func newKeeper(t *testing.T, o Options) *Keeper {
+	t.Helper()
 	k := NewKeeper(context.Background(), o)
-	defer func() {
+	t.Cleanup(func() {
 		if err := k.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
-	for _, s := range scenarios(t, chosen) {
+	})
+	return k
+}
+
+// TestKeptServers: a run on kept servers has the same history as one with all afresh.
+func TestKeptServers(t *testing.T) {
+	k := newKeeper(t, Options{Server: redis(t)})
+	compareKept(t, k, chosen, nil, func(history []byte) []byte { return history })
+	if k.left == 0 {
+		t.Error("no server was kept")
+	}
+}
+
+// keepsPrograms are scenarios in which clients are paused, killed and started again, and others in which lock programs can stay.
+var keepsPrograms = append([]string{"gc-pause"}, programScenarios...)
+
+// TestKeptPrograms: so has a run with kept lock programs. In redis-py, libuuid makes the values, half of which a process draws once.
+func TestKeptPrograms(t *testing.T) {
+	o := Options{Server: redis(t), Programs: true}
+	asItIs := func(history []byte) []byte { return history }
+	for name, p := range map[string]struct {
+		command func(testing.TB) []string
+		tidy    func([]byte) []byte
+	}{
+		"well": {itself(well), asItIs}, "redsync": {redsync, asItIs}, "redislock": {redislock, asItIs}, "redis-py": {redisPy, numberOwners},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKeeper(t, o)
+			compareKept(t, k, keepsPrograms, standIn(t, p.command(t)), p.tidy)
+			if k.waited == 0 || k.left == 0 || k.again > 0 {
+				t.Errorf("%d programs and %d servers were kept; %d had to be started again", k.waited, k.left, k.again)
+			}
+		})
+	}
+}
+
+// itself is the command of a lock program of the tests.
+func itself(kind string) func(testing.TB) []string {
+	return func(t testing.TB) []string {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []string{self, asLockProgram, kind}
+	}
+}
+
+func redsync(t testing.TB) []string   { return []string{adapter(t, "bin/adapters/redsync")} }
+func redislock(t testing.TB) []string { return []string{adapter(t, "bin/adapters/redislock")} }
+
+func redisPy(t testing.TB) []string {
+	if exec.Command("/usr/bin/python3", "-c", "import redis").Run() != nil {
+		suite.Lacks(t, "redis-py")
+	}
+	return []string{"/usr/bin/python3", adapter(t, "adapters/redis-py/redis_py.py")}
+}
+
+var owners = regexp.MustCompile(`"owner":"[^"]*"`)
+
+// numberOwners numbers the owners of a history, in the order in which they come.
+func numberOwners(history []byte) []byte {
+	numbers := make(map[string]int)
+	return owners.ReplaceAllFunc(history, func(owner []byte) []byte {
+		n, known := numbers[string(owner)]
+		if !known {
+			n = len(numbers)
+			numbers[string(owner)] = n
+		}
+		return fmt.Appendf(nil, `"owner":%d`, n)
+	})
+}
+
+// compareKept makes each run afresh and on what a Keeper has kept of the runs before, and compares the histories.
+func compareKept(t *testing.T, k *Keeper, names []string, own *scenario.StandIn, tidy func([]byte) []byte) {
+	t.Helper()
+	seeds := uint64(suite.Amount(t, 20, 2))
+	if n, err := strconv.ParseUint(os.Getenv("RANDOM_HISTORIES"), 10, 64); err == nil {
+		seeds = n
+	}
+	var of *program.Ready
+	for _, s := range scenarios(t, names) {
 		for _, v := range s.Variants {
-			spec := runner.Spec(runner.Config{Variant: v})
-			if Refusal(&spec, o) != "" {
+			if own != nil && own.NotApplicable(&v.Setup) != "" {
+				continue
+			}
+			if own != nil {
+				v, of = v.With(own), &own.Ready
+			}
+			spec := runner.Spec(runner.Config{Variant: v, Program: of})
+			if Refusal(&spec, k.o) != "" {
 				continue
 			}
 			for seed := range seeds {
-				fresh := &try{scenario: s.Name, variant: v, seed: seed, options: o}
+				fresh := &try{scenario: s.Name, variant: v, seed: seed, program: of, options: k.o}
 				kept := *fresh
 				kept.keeper = k
 				_, want, err := fresh.run()
@@ -44,11 +133,38 @@ func TestKeptServers(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s, %s, seed %d, kept: %v", s.Name, v.Name, seed, err)
 				}
-				if !bytes.Equal(want, got) {
+				if want, got = tidy(want), tidy(got); !bytes.Equal(want, got) {
 					t.Errorf("%s, %s, seed %d: two histories: %s", s.Name, v.Name, seed, difference(want, got))
 				}
 			}
 		}
 	}
-	t.Logf("%d servers were kept, and %d were not", k.left, k.ended)
+	t.Logf("%d servers were kept, %d were not; %d programs were kept, %d were not", k.left, k.ended, k.waited, k.stopped)
+}
+
+// TestProgramsThatCannotGoOn: whatever goes wrong when a program is to be set up again, another one takes its place.
+func TestProgramsThatCannotGoOn(t *testing.T) {
+	o := Options{Server: redis(t), Programs: true}
+	s := scenarios(t, []string{"set-nx-px"})[0]
+	for _, kind := range slices.Sorted(maps.Keys(cannotGoOn)) {
+		t.Run(kind, func(t *testing.T) {
+			v, _ := withProgram(t, s.Variants[0], kind)
+			k := newKeeper(t, o)
+			for seed := range uint64(3) {
+				a := &try{scenario: s.Name, variant: v, seed: seed, program: &describes, options: o, keeper: k}
+				out, _, err := a.run()
+				if err != nil || out.TimedOut {
+					t.Fatalf("seed %d: timed out %v, %v", seed, out.TimedOut, err)
+				}
+				for _, f := range a.findings(out) {
+					if a.variant.Expected(f.Property) != f.Verdict {
+						t.Errorf("seed %d: %s: %v, %s", seed, f.Property, f.Verdict, f.Why)
+					}
+				}
+			}
+			if strings.HasPrefix(kind, "again") && k.again != 4 || strings.HasPrefix(kind, "setup") && k.waited > 0 {
+				t.Errorf("%d programs were kept, %d were not, %d were started anew", k.waited, k.stopped, k.again)
+			}
+		})
+	}
 }

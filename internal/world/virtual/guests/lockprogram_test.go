@@ -33,7 +33,7 @@ const random = "random"
 
 // describes is what the program says of itself.
 var describes = program.Ready{Protocol: program.Version, Name: "test", Class: program.Single, Keys: []string{program.KeyPattern},
-	Can: []program.Ability{program.TellsOwner, program.TellsValidity}, Points: []string{"asked"}, AllClocks: true}
+	Can: []program.Ability{program.TellsOwner, program.TellsValidity, program.SetsUpAgain}, Points: []string{"asked"}, AllClocks: true}
 
 // testLock is a lock program for one node: SET with NX and PX, tried every 50 ms.
 type testLock struct {
@@ -68,11 +68,15 @@ func (l *testLock) hear(into any) program.Message {
 	return m
 }
 
+// address is the node's.
+func (l *testLock) address() string {
+	return net.JoinHostPort(l.setup.Nodes[0].Host, strconv.Itoa(l.setup.Nodes[0].Port))
+}
+
 // do puts a command to the node; an error says that nobody knows what became of it.
 func (l *testLock) do(words ...string) (answer string, err error) {
 	if l.node == nil {
-		address := net.JoinHostPort(l.setup.Nodes[0].Host, strconv.Itoa(l.setup.Nodes[0].Port))
-		if l.node, err = net.DialTimeout("tcp", address, time.Second); err != nil {
+		if l.node, err = net.DialTimeout("tcp", l.address(), time.Second); err != nil {
 			return "", err
 		}
 		l.reply = bufio.NewReader(l.node)
@@ -143,44 +147,73 @@ func (l *testLock) release(m program.Message) {
 // serveLock is the program.
 func serveLock(kind string) {
 	l := &testLock{in: bufio.NewReader(os.Stdin), held: make(map[uint64]string)}
-	greets, sets, acquires := strange(kind)
+	greets, sets, again, acquires := strange(kind)
 	l.hear(nil)
 	greets(l)
 	l.say(struct {
 		Type program.Type `json:"type"`
 		program.Ready
 	}{program.ReadyType, describes})
-	l.hear(&l.setup)
-	sets(l)
-	l.say(program.Message{Type: program.SetUp})
-	for {
-		m := l.hear(nil)
-		if m.Type == program.AcquireType {
+	for first := true; ; first = false {
+		var setup program.Setup
+		switch m := l.hear(&setup); m.Type {
+		case program.SetupType:
+			if !first {
+				again(l)
+			}
+			if l.node != nil {
+				_ = l.node.Close()
+			}
+			*l = testLock{in: l.in, setup: setup, held: make(map[uint64]string)}
+			sets(l)
+			l.say(program.Message{Type: program.SetUp})
+		case program.AcquireType:
 			acquires(l)
 			l.acquire(m)
-		} else {
+		default:
 			l.release(m)
 		}
 	}
 }
 
-// strange is what a program does besides: before it says that it is ready, before it says that it is set up, and before it acquires.
-func strange(kind string) (greets, sets, acquires func(*testLock)) {
+// strange is what a program does besides: before it says that it is ready, before it says that it is set up, when it is to be set up again,
+// and before it acquires.
+func strange(kind string) (greets, sets, again, acquires func(*testLock)) {
 	nothing := func(*testLock) {}
 	if kind == random {
-		return nothing, nothing, randomCommands
+		return nothing, nothing, nothing, randomCommands
 	}
 	f := strangeThings[kind].do
+	if f == nil {
+		f = cannotGoOn[kind]
+	}
 	switch when, _, _ := strings.Cut(kind, ": "); {
 	case f == nil:
-		return nothing, nothing, nothing
+		return nothing, nothing, nothing, nothing
 	case when == "hello":
-		return f, nothing, nothing
+		return f, nothing, nothing, nothing
 	case when == "setup":
-		return nothing, f, nothing
+		return nothing, f, nothing, nothing
+	case when == "again":
+		return nothing, nothing, f, nothing
 	}
-	return nothing, nothing, f
+	return nothing, nothing, nothing, f
 }
+
+// cannotGoOn are programs that say setup-again, and cannot do it.
+var cannotGoOn = map[string]func(*testLock){
+	"again: ends":      func(*testLock) { os.Exit(3) },
+	"again: fails":     func(l *testLock) { l.say(program.Message{Type: program.Error, Why: "I cannot"}) },
+	"again: garbage":   func(*testLock) { fmt.Println(`{"type": "nonsense"}`) },
+	"again: is silent": forEver(func() { time.Sleep(time.Hour) }),
+	"again: holds on":  func(l *testLock) { leaked, l.node = append(leaked, l.node), nil },
+	"setup: dials on": func(l *testLock) {
+		go forEver(func() { time.Sleep(100 * time.Millisecond); dials("tcp", l.address())(l) })(l)
+	},
+	"setup: ends later": func(*testLock) { time.AfterFunc(time.Second, func() { os.Exit(0) }) },
+}
+
+var leaked []net.Conn
 
 // forEver does something again and again.
 func forEver(do func()) func(*testLock) {

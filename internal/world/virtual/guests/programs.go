@@ -33,6 +33,9 @@ type lockProgram struct {
 	grant   client.ProgramGrant
 	wait    time.Duration
 	opened  bool
+	// starts counts the programs that it has been. again: it is being set up again, and whatever goes wrong lets another one be started.
+	starts int
+	again  bool
 	// booted is what the machine's monotonic clock showed when the supervisor's time was 0.
 	booted time.Duration
 	// failed is why it cannot be used, or how it ended.
@@ -111,10 +114,19 @@ var wallAtStart = supervisor.Clock{Base: int64(wall), Rate: 1}
 
 // outputs are where goes what the program says.
 func (p *lockProgram) outputs() supervisor.Command {
+	p.starts++
+	start := p.starts
+	want := func(do func()) {
+		p.g.want(func() {
+			if start == p.starts {
+				do()
+			}
+		})
+	}
 	return supervisor.Command{
-		Output: func(b []byte) { line := slices.Clone(b); p.g.want(func() { p.take(line) }) },
+		Output: func(b []byte) { line := slices.Clone(b); want(func() { p.take(line) }) },
 		Errors: func(b []byte) { _, _ = p.talk.Log.Write(b) },
-		Ended:  func(how string) { p.g.want(func() { p.fail(p.ended(how)) }) }}
+		Ended:  func(how string) { want(func() { p.fail(p.ended(how)) }) }}
 }
 
 // clockOf is a clock of a machine in the supervisor's time.
@@ -138,12 +150,15 @@ func (p *lockProgram) begin() {
 			p.fail(err)
 			return
 		}
-		p.setUp(func() {
-			p.opened = true
-			p.g.wakeReady()
-			p.wakeWaiting()
-		})
+		p.setUp(p.isOpen)
 	})
+}
+
+// isOpen: the lock can be used.
+func (p *lockProgram) isOpen() {
+	p.opened = true
+	p.g.wakeReady()
+	p.wakeWaiting()
 }
 
 // setUp tells the program what to lock. Its randomness begins anew, so that it does not matter what it has drawn before. then is called
@@ -218,6 +233,10 @@ func (p *lockProgram) runTime(own time.Duration) time.Duration {
 
 // fail ends the conversation. The run is then incomplete.
 func (p *lockProgram) fail(err error) {
+	if p.again {
+		p.startAnother()
+		return
+	}
 	if p.failed == nil && p.g.begun {
 		p.g.failures = append(p.g.failures, fmt.Errorf("client %s: %w", p.m.Client(), err))
 	}
@@ -229,7 +248,7 @@ func (p *lockProgram) over(why error) {
 	if p.failed != nil {
 		return
 	}
-	p.failed = why
+	p.failed, p.again = why, false
 	p.g.wakeReady()
 	p.wakeWaiting()
 }

@@ -123,8 +123,8 @@ var (
 		"replicaof", "save", "script", "shutdown", "slaveof", "sync",
 	}
 	harmless = map[string][]string{
-		"client": {"caching", "getname", "getredir", "id", "info", "list", "no-evict", "no-touch", "reply", "setinfo", "setname",
-			"tracking", "trackinginfo"},
+		"client": {"caching", "getname", "getredir", "id", "info", "list", "maint_notifications", "no-evict", "no-touch", "reply",
+			"setinfo", "setname", "tracking", "trackinginfo"},
 		"config": {"get", "resetstat"},
 		"script": {"exists", "flush", "load"},
 	}

@@ -24,10 +24,11 @@ func (p *lockProgram) mayStay() bool {
 		slices.Contains(p.talk.Ready.Can, program.SetsUpAgain) && p.talk.Idle() && !p.m.Stands()
 }
 
-// goOn lets a program begin that the run before has left. If it does not let go of what it had there, another one is started.
+// goOn lets a program begin that the run before has left. If it cannot be set up again, or holds on to what it had there, another one is
+// started.
 func (p *lockProgram) goOn(left *waitingProgram) {
 	delete(p.g.waiting, p.m.Client())
-	p.running, p.talk.Ready = left.running, left.ready
+	p.running, p.talk.Ready, p.again = left.running, left.ready, true
 	o := p.outputs()
 	p.running.Output, p.running.Errors, p.running.Ended = o.Output, o.Errors, o.Ended
 	p.booted = p.host.ReadMonotonic() - p.g.sup.Now()
@@ -35,17 +36,34 @@ func (p *lockProgram) goOn(left *waitingProgram) {
 	p.setUp(func() {
 		p.g.settle() // what it has closed is seen
 		if slices.ContainsFunc(left.conns, func(c *supervisor.Conn) bool { return c.IsOpen(supervisor.Opener) }) {
-			p.running.Ended = nil
-			p.running.Kill()
-			if err := p.start(); err != nil {
-				p.fail(err)
-			}
+			p.startAnother()
 			return
 		}
-		p.opened = true
-		p.g.wakeReady()
-		p.wakeWaiting()
+		p.again = false
+		p.isOpen()
 	})
+}
+
+// startAnother starts a program in the place of one that was to be set up again.
+func (p *lockProgram) startAnother() {
+	p.again = false
+	p.running.Kill()
+	p.talk = program.Conversation{Log: p.talk.Log, On: p.talk.On}
+	p.g.keeper.again++
+	if err := p.start(); err != nil {
+		p.fail(err)
+	}
+}
+
+// Late implements virtual.Locks.
+func (g *guests) Late() (anew bool) {
+	for _, name := range g.spec.Clients {
+		if p := g.clients[name]; p != nil && p.again {
+			p.startAnother()
+			anew = true
+		}
+	}
+	return anew
 }
 
 // quiet is for how long a lock program must do nothing before it is set up again, in its time: a lock that is renewed by mistake is renewed
@@ -65,7 +83,9 @@ func (g *guests) keepPrograms() {
 		case p.running == nil:
 		case p.stays && silent && !p.running.HasEnded():
 			g.waiting[name] = &waitingProgram{p.running, p.talk.Ready, p.old}
+			g.keeper.waited++
 		default:
+			g.keeper.stopped++
 			p.running.Kill()
 		}
 	}

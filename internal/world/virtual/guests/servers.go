@@ -129,7 +129,6 @@ func (s *server) Start(keep world.Keep, ready func(error)) {
 	if s.life == 1 {
 		s.boot.took = s.g.sup.Now() - began
 		s.boot.goesOn, _ = s.running.GoesOnIn()
-		s.boot.opened = s.running.Opened()
 	}
 	s.lookForStart()
 }

@@ -24,10 +24,9 @@ type standingServer struct {
 	boot    boot
 }
 
-// boot is how a process started: how long it took, after which time it then went on by itself, and how many files it had opened.
+// boot is how a process started: how long it took, and after which time it then went on by itself.
 type boot struct {
 	took, goesOn time.Duration
-	opened       uint64
 }
 
 // parked is by how much a server that stands is late: more than a run waits before it starts its servers.
@@ -70,15 +69,11 @@ func (s *server) leave() error {
 	return nil
 }
 
-// period is after how many ticks a server of Redis does again all that it does from time to time. Each tick opens one file.
-const period = 10
-
 // park lets servers stand until they begin again. The timer of each rings before, so that it waits for the next time as long as from one to
-// the other, and later than it will when it begins again: its clock is never set back. It rings until the server is to do next what it
-// does first when it has started.
+// the other, and later than it will when it begins again: its clock is never set back. Each time that it rings, a server of Redis opens a
+// file; it may wait once more when there is not quite a millisecond left.
 func (g *guests) park(list []*server) {
-	most := 2 * period * len(list)
-	for len(list) > 0 && g.unknown() == nil {
+	for most := 3 * len(list); most > 0 && len(list) > 0 && g.unknown() == nil; most-- {
 		next := 0
 		for i, s := range list {
 			if s.goesOnIn() < list[next].goesOnIn() {
@@ -88,12 +83,14 @@ func (g *guests) park(list []*server) {
 		s := list[next]
 		before := s.running.Opened()
 		g.sup.Run(g.sup.Now() + s.goesOnIn())
-		most--
-		if now := s.running.Opened(); now != before && (now-s.boot.opened)%period == 0 || most < 0 {
+		if s.running.Opened() != before {
 			s.host.Skip(-parked)
 			g.standing[s.h.Name()] = &standingServer{s.running, s.boot}
 			list = slices.Delete(list, next, next+1)
 		}
+	}
+	for _, s := range list {
+		s.running.Kill()
 	}
 }
 

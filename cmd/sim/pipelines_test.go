@@ -33,8 +33,7 @@ type repository struct {
 	env   []string
 }
 
-// besides is the shipped scenario that a job runs beside those of the repository: all would take minutes. It is none that a
-// busy machine makes unexpected or undecided, whatever it does to a client of 10 s of lease.
+// besides is the shipped scenario that a job runs beside those of the repository: all would take minutes.
 const besides = "cost-acquire"
 
 // mistake makes the release delete whatever key is there.
@@ -119,7 +118,7 @@ func (r *repository) must(script string) string {
 }
 
 // followInit runs sim init and the commands that it says to give next, up to that which runs everything: it takes a
-// minute or more, and a busy machine is too slow for some scenario of a hundred.
+// minute or more.
 func (r *repository) followInit(flags string) {
 	r.t.Helper()
 	_, after, ok := strings.Cut(r.must("sim init "+flags), "next\n")
@@ -134,8 +133,6 @@ func (r *repository) followInit(flags string) {
 		command, _, _ := strings.Cut(strings.TrimSpace(line), "   ")
 		r.must(command)
 	}
-	// A second is what this lease leaves to a machine, and here many tests share one.
-	r.change("locks/paused-holder.yaml", "ttl: 2s, node_timeout: 500ms", "ttl: 8s, node_timeout: 2s")
 }
 
 // step is a step of a workflow or of an action.

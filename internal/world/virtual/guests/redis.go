@@ -150,7 +150,7 @@ func (s *redisServer) Follow(primary string) {
 	if primary != "" {
 		words = []string{"replicaof", s.g.hosts[primary].String(), strconv.Itoa(redisPort)}
 	}
-	if v, err := s.do(words...); err != nil || v != "OK" {
+	if v, err := s.do(words...); err != nil || !strings.HasPrefix(v, "OK") { // "OK Already connected to specified master"
 		s.g.Unknown(fmt.Sprintf("node %s did not take %q: %v %v", s.h.Name(), words, v, err))
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
@@ -44,6 +45,21 @@ func everyVariant(t *testing.T, some []string, test func(t *testing.T, a *try)) 
 			t.Run(s.Name+"/"+v.Name, func(t *testing.T) { test(t, a) })
 		}
 	}
+}
+
+// A replica may be promoted twice: the second time the other node follows it already, and says so.
+func TestPromotesAgain(t *testing.T) {
+	server := redis(t)
+	s, err := scenario.Parse("", []byte(`name: again
+lock: {algorithm: set-nx-px}
+nodes: {topology: replicated, count: 2}
+workload: {clients: 1, sections: 1, think: 1s}
+faults: [{at: 0s, promote: {node: B}}, {at: 100ms, promote: {node: B}}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	(&try{scenario: s.Name, variant: s.Variants[0], seed: 1, options: Options{Server: server}}).twice(t)
 }
 
 // TestModelsAgreeWithServers judges runs with models and with real servers, seed by seed.

@@ -20,6 +20,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -183,6 +184,10 @@ func (s *searching) choose(ctx context.Context) error {
 	of.Scenario, of.Variant = found, v.Name
 	if target.isReal() {
 		s.real = target
+		if v, err = s.prepare(ctx, v); err != nil {
+			s.leave()
+			return err
+		}
 	}
 	if r.World == request.Virtual {
 		debug.SetGCPercent(runsLeaveLittle)
@@ -194,13 +199,27 @@ func (s *searching) choose(ctx context.Context) error {
 	switch {
 	case len(of.Properties) > 0:
 	case ofLock(r, &v.Setup):
-		of.Properties = lockProperties(target.ready, &v.Setup)
+		of.Properties = lockProperties(target.ready, &v.Setup, waits(r, &v.Setup))
 	default:
 		of.Properties = v.Setup.Judged(SearchProperties())
 	}
 	drawFor(of, r, &v.Setup)
 	r.Properties = words.Texts(of.Properties)
 	return nil
+}
+
+// prepare makes the search one with real servers. Without a scenario it depends on what the lock sends what is searched.
+func (s *searching) prepare(ctx context.Context, v *scenario.Variant) (*scenario.Variant, error) {
+	of := &s.out.Of
+	s.real.prepare(s.listener, of)
+	if s.out.Request.Scenario != "" {
+		return v, nil
+	}
+	other, err := s.real.replicate(ctx, of)
+	if other != nil {
+		of.Scenario, v = other, &other.Variants[0]
+	}
+	return v, err
 }
 
 // leave ends what is left on the machine.
@@ -236,7 +255,7 @@ func (s *searching) make(ctx context.Context) (err error) {
 		out.Before = of.From.Runs
 	}
 	if s.real != nil {
-		if err := s.real.explore(ctx, l, of); err != nil {
+		if err := s.real.learn(ctx, of); err != nil {
 			return err
 		}
 	}

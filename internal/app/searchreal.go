@@ -33,10 +33,14 @@ type realSearch struct {
 	server, redis string
 	// twin is the lock as a built-in one, which runs on models, too; nil: it is none of ours.
 	twin *scenario.StandIn
+	// own is the lock in the place of the scenario's; nil: there is none.
+	own *scenario.StandIn
 	// ready is what the lock says of itself; nil: it is the scenario's own, and a built-in one.
 	ready *program.Ready
 	// program is the lock program; nil: it is a built-in lock.
 	program *lock.Program
+	// commands are those that the lock sent in a run without faults; nil: that is not known yet.
+	commands []string
 	// leave ends what is left on the machine.
 	leave func()
 }
@@ -81,7 +85,7 @@ func (e *Env) searchTarget(
 			return nil, nil, nil, err
 		}
 	}
-	l = &realSearch{world: r.World, redis: r.Redis, leave: func() {}}
+	l = &realSearch{world: r.World, redis: r.Redis, own: own, leave: func() {}}
 	where := "--lock"
 	if own != nil {
 		l.program = own.Program
@@ -99,7 +103,7 @@ func (e *Env) searchTarget(
 	if l.programs, err = trial.Greet(ctx, list, own, r.World); err != nil {
 		err = interruptedOr(ctx, err)
 	} else {
-		s, v, err = e.place(l, own, s, v)
+		s, v, err = e.place(l, s, v)
 	}
 	if err != nil {
 		l.leave()
@@ -134,9 +138,9 @@ func (l *realSearch) find(ctx context.Context, r *request.Search, where string) 
 
 // place puts the lock in the place of the scenario's own, and refuses what cannot be had.
 func (e *Env) place(
-	l *realSearch, own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant,
+	l *realSearch, s *scenario.Scenario, v *scenario.Variant,
 ) (_ *scenario.Scenario, _ *scenario.Variant, err error) {
-	if own != nil {
+	if own := l.own; own != nil {
 		l.ready = &own.Ready
 		if l.twin, err = e.twinOf(own, l.self); err != nil {
 			return nil, nil, err
@@ -145,7 +149,8 @@ func (e *Env) place(
 			return nil, nil, Usagef("--lock %s: its keys are in %s, where sim does not see them: nothing that a search found could be confirmed",
 				own.Command(), own.Ready.Store)
 		}
-		if s, err = withLock(own, s, v, l.world); err != nil {
+		a, _ := lock.Lookup(own.BuiltIn.Algorithm)
+		if s, err = withLock(own, s, v, l.world, own.Program == nil && a.Replicas); err != nil {
 			return nil, nil, err
 		}
 		v = &s.Variants[0]
@@ -179,11 +184,11 @@ func (e *Env) twinOf(own *scenario.StandIn, self string) (*scenario.StandIn, err
 }
 
 // withLock is the scenario, in one variant, with another lock in the place of its own; without a
-// scenario one that suits the lock's class.
-func withLock(own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant, world string) (*scenario.Scenario, error) {
+// scenario one that suits the lock's class, with a replica where it waits for one.
+func withLock(own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant, world string, waits bool) (*scenario.Scenario, error) {
 	if s == nil {
 		var err error
-		if s, err = scenarioFor(&own.Ready, world); err != nil {
+		if s, err = scenarioFor(&own.Ready, world, waits); err != nil {
 			return nil, err
 		}
 		v = &s.Variants[0]
@@ -200,7 +205,7 @@ func withLock(own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant, 
 }
 
 // scenarioFor is a scenario for a search with a lock of which only is known what it says itself.
-func scenarioFor(r *program.Ready, in string) (*scenario.Scenario, error) {
+func scenarioFor(r *program.Ready, in string, waits bool) (*scenario.Scenario, error) {
 	nodes, ttl := 1, liveTTL
 	if in == request.Virtual {
 		ttl = virtualTTL
@@ -230,6 +235,9 @@ func scenarioFor(r *program.Ready, in string) (*scenario.Scenario, error) {
 	setup.Lock.TTL, setup.Lock.NodeTimeout = ttl, max(ttl/10, 10*time.Millisecond)
 	setup.Lock.Retry.Attempts, setup.Lock.Retry.Delay, setup.Lock.Retry.Jitter = 20, ttl/10, ttl/10
 	setup.Nodes.Count, setup.Nodes.Persistence = nodes, world.AOFNo
+	if waits {
+		setup.Nodes.Count, setup.Nodes.Topology = 2, "replicated"
+	}
 	setup.Workload.Sections, setup.Workload.Think = 3, think
 	setup.GrantWithin, setup.TimeLimit = ttl+grantAfter, 10*ttl+10*time.Second
 	return s, nil
@@ -237,7 +245,7 @@ func scenarioFor(r *program.Ready, in string) (*scenario.Scenario, error) {
 
 // lockProperties are those that are asked of a lock where none is named: those that depend on the lock
 // alone, and not on what a client does whose lease has ended.
-func lockProperties(r *program.Ready, s *scenario.Setup) []checker.Property {
+func lockProperties(r *program.Ready, s *scenario.Setup, waits bool) []checker.Property {
 	list := []checker.Property{checker.ExclusiveLease, checker.BackedGrant,
 		checker.OwnerRelease, checker.NoResurrection, checker.NoOrphanLock, checker.DeadlockFree}
 	if s.Nodes.Count > 2 && !s.Nodes.Replicated() {
@@ -249,6 +257,9 @@ func lockProperties(r *program.Ready, s *scenario.Setup) []checker.Property {
 	if r != nil {
 		list = append(list, checker.AsksItsTTL, checker.TrueValidity)
 	}
+	if waits { // without a replica nobody is granted the lock, and a promotion leaves none
+		list = slices.DeleteFunc(list, func(p checker.Property) bool { return p == checker.DeadlockFree })
+	}
 	list = s.Judged(list)
 	if r != nil && r.Has(program.TellsToken) && !slices.Contains(list, checker.OrderedTokens) {
 		list = append(list, checker.OrderedTokens)
@@ -256,8 +267,8 @@ func lockProperties(r *program.Ready, s *scenario.Setup) []checker.Property {
 	return list
 }
 
-// explore makes a search one with real servers.
-func (l *realSearch) explore(ctx context.Context, listener Listener, s *explore.Search) error {
+// prepare makes a search one with real servers.
+func (l *realSearch) prepare(listener Listener, s *explore.Search) {
 	s.Real = &explore.Real{Own: l.twin != nil}
 	if l.world == request.Live {
 		s.Live = &explore.Live{}
@@ -273,15 +284,37 @@ func (l *realSearch) explore(ctx context.Context, listener Listener, s *explore.
 		defer telling.Unlock()
 		listener.tell(Phase{text})
 	}
+}
+
+// learn makes a run without faults, to know what the lock sends.
+func (l *realSearch) learn(ctx context.Context, s *explore.Search) (err error) {
 	if s.From != nil {
-		s.Real.Commands = s.From.Commands
-		return nil
+		l.commands = s.From.Commands
 	}
-	s.Phase("a run without faults")
-	var err error
-	s.Real.Commands, err = s.Commands(ctx)
-	listener.tell(Phase{})
+	if l.commands == nil {
+		s.Phase("a run without faults")
+		l.commands, err = s.Commands(ctx)
+		s.Phase("")
+	}
+	s.Real.Commands = l.commands
 	return l.blamed(interruptedOr(ctx, err))
+}
+
+// waitsForReplicas is the command by which a lock on one node waits until replicas have its key.
+const waitsForReplicas = "WAIT"
+
+// replicate makes another scenario, with a replica, for a lock program that waits for replicas, as a run without faults shows. nil: it does
+// not wait.
+func (l *realSearch) replicate(ctx context.Context, s *explore.Search) (*scenario.Scenario, error) {
+	if l.program == nil || l.ready.Class != program.Single {
+		return nil, nil
+	}
+	err := l.learn(ctx, s)
+	if !slices.Contains(l.commands, waitsForReplicas) {
+		return nil, err
+	}
+	l.commands = nil
+	return withLock(l.own, nil, nil, l.world, true)
 }
 
 // blamed is an error of a search; where the lock program is to blame, it says what to do.
@@ -329,17 +362,22 @@ func withReal(r *request.Search, s *scenario.Setup) bool {
 	return r.World == request.Live || server.Provider(r.Nodes) == server.Process || s.Lock.Program != nil
 }
 
+// waits reports that a search takes the lock for one that waits for replicas: it had them put into the scenario.
+func waits(r *request.Search, s *scenario.Setup) bool {
+	return r.Scenario == "" && s.Nodes.Replicated()
+}
+
 // drawFor lets a search for a lock draw what the lock is meant to survive, where no kinds are named.
 func drawFor(of *explore.Search, r *request.Search, s *scenario.Setup) {
 	if len(r.Kinds) == 0 && ofLock(r, s) {
-		of.Kinds, of.Allows = survivable(s)
+		of.Kinds, of.Allows = survivable(s, waits(r, s))
 	}
 }
 
 // survivable are the faults that are drawn where no kinds are named, those that a lock on Redis is meant to
-// survive: no clock is moved, no replica promoted, and no node loses what it knew.
-func survivable(s *scenario.Setup) (kinds []string, allows func(*scenario.Fault) bool) {
-	kinds = slices.DeleteFunc(explore.Kinds(), func(k string) bool { return k == "clock" || k == "promote" })
+// survive: no clock is moved, no node loses what it knew, and no replica is promoted unless the lock waits for it.
+func survivable(s *scenario.Setup, waits bool) (kinds []string, allows func(*scenario.Fault) bool) {
+	kinds = slices.DeleteFunc(explore.Kinds(), func(k string) bool { return k == "clock" || k == "promote" && !waits })
 	return kinds, func(f *scenario.Fault) bool {
 		return !nemesis.Forgets(f.Params, s.Nodes.Persistence)
 	}

@@ -90,13 +90,15 @@ func (d *drawer) draw(seed uint64) []scenario.Fault {
 }
 
 // kind draws one of the kinds. Where messages count, half of the faults strike one, and half of the others are pauses:
-// by these two alone most mistakes show.
+// by these two alone most mistakes show. Where replicas are promoted, that is as frequent.
 func (d *drawer) kind(r *rand.Rand, kinds []string) string {
 	if len(d.messages) > 0 && r.IntN(2) == 0 {
 		return d.messages[r.IntN(len(d.messages))]
 	}
-	if len(d.messages) > 0 && r.IntN(2) == 0 && slices.Contains(d.kinds, "pause") {
-		return "pause"
+	for _, often := range []string{"promote", "pause"} {
+		if len(d.messages) > 0 && slices.Contains(d.kinds, often) && r.IntN(2) == 0 {
+			return often
+		}
 	}
 	return kinds[r.IntN(len(kinds))]
 }

@@ -66,7 +66,7 @@ func (e *LockError) Error() string { return e.Err.Error() }
 func (e *LockError) Unwrap() error { return e.Err }
 
 // Commands makes a run without faults, and returns the names of the commands that clients sent to
-// nodes.
+// nodes, also with a LockError.
 func (s Search) Commands(ctx context.Context) ([]string, error) {
 	setup, err := s.setup()
 	if err != nil {
@@ -95,17 +95,18 @@ func (s Search) Commands(ctx context.Context) ([]string, error) {
 			names = append(names, c.Name)
 		}
 	}
+	slices.Sort(names)
+	names = slices.Compact(names)
 	switch {
 	case !granted && out.TooSlow != "":
 		return nil, &SlowError{out.TooSlow}
 	case !granted:
-		return nil, &LockError{errors.New("in a run without faults nobody was granted the lock")}
+		return names, &LockError{errors.New("in a run without faults nobody was granted the lock")}
 	case !seen:
-		return nil, &LockError{errors.New("in a run without faults the lock was granted, but no node saw one of its keys: " +
+		return names, &LockError{errors.New("in a run without faults the lock was granted, but no node saw one of its keys: " +
 			"nothing that it does could be judged. The program must tell the keys that it writes (keys, in ready)")}
 	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
+	return names, nil
 }
 
 // wordAlone marks a class of which the nodes do not confirm some property: the lock's word alone is no proof.

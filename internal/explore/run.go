@@ -144,8 +144,8 @@ func (v *verdicts) excuse(why string) {
 	}
 }
 
-// options are those by which a run is judged: quickly, and without telling why. What the nodes are to confirm must be told, and of a run that
-// does not come again the judges are to be sure.
+// options are those by which a run is judged: quickly, and without telling why. What the nodes are to confirm must be told, and of a run
+// that does not come again the judges are to be sure.
 func (b *bench) options(setup *scenario.Setup) checker.Options {
 	return checker.Options{Fast: !b.live, Brief: !b.live && (b.real == nil || b.real.Own), Faults: b.faults, GrantWithin: setup.GrantWithin}
 }

@@ -23,8 +23,7 @@ import (
 )
 
 func newConformCommand(a *cli) *cobra.Command {
-	r := request.Conform{World: request.Live, Key: "lock",
-		TTL: request.Duration(2 * time.Second), Patience: request.Duration(program.ReadyWithin)}
+	r := request.Conform{Key: "lock", TTL: request.Duration(2 * time.Second), Patience: request.Duration(program.ReadyWithin)}
 	p := &conformPrinter{cli: a, notRun: make(map[string][]string)}
 	var allowPrograms bool
 	c := &cobra.Command{
@@ -35,9 +34,10 @@ as a lock. COMMAND starts the program; it is split as a shell would split it, bu
 runs it. sim starts it several times, as clients c1 and c2, with Redis servers of its own:
 three for a program of class quorum, else one.
 
-With --world virtual programs and servers run in virtual time: that takes about a second, what
-is found is the same each time, and no machine is too slow. There is one check more: "repeats"
-sees that two runs with one seed are the same, byte for byte.
+Programs and servers run in virtual time: that takes about a second, what is found is the same
+each time, and no machine is too slow. The check "repeats" sees there that two runs with one
+seed are the same, byte for byte. Where virtual time cannot be had (see sim doctor), the first
+line says so, and the checks take real time. --world live asks for that.
 
 Without COMMAND it is the lock of sim.yaml.
 
@@ -47,9 +47,10 @@ what the program cannot do by its own words is not applicable.
 A program that conforms can be put on trial: sim run scenarios/ --lock COMMAND.
 
 Exit codes: 0 it conforms, 1 findings, 2 it cannot tell (the machine was too slow, or virtual
-time does not model what the program does), 3 bad command or flags, 4 the machine lacks something, 5 internal error, 130 interrupted.`,
+time does not model what the program does), 3 bad command or flags, 4 the machine lacks
+something, 5 internal error, 130 interrupted.`,
 		Example: `  sim conform 'python3 my_lock.py'
-  sim conform --world virtual 'python3 my_lock.py'
+  sim conform --world live 'python3 my_lock.py'
   sim conform -v bin/adapters/redsync
   sim conform --json --ttl 5s 'sim lock redlock'`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -70,8 +71,7 @@ time does not model what the program does), 3 bad command or flags, 4 the machin
 	c.Flags().StringVar(&r.Key, "key", r.Key, "the lock's key")
 	durationFlag(c, &r.TTL, "ttl", "the lease to ask for; on a slow machine take a longer one")
 	durationFlag(c, &r.Patience, "patience", "how long an answer may take, beyond the wait that was asked for")
-	c.Flags().StringVar(&r.World, "world", r.World, "where to run: live (in real time) or virtual (in simulated time)")
-	registerWords(c, "world", []string{request.Live, request.Virtual})
+	worldFlag(c, &r.World, "virtual where this machine lets sim, else live")
 	redisFlag(c, &r.Redis)
 	c.Flags().BoolVar(&allowPrograms, "allow-programs", false, "allow the lock program that sim.yaml names; read it first")
 	c.Flags().BoolVarP(&p.verbose, "verbose", "v", false, "print every line of the conversations (on stderr, with --json)")
@@ -87,6 +87,8 @@ func (a *cli) conform(ctx context.Context, r request.Conform, p *conformPrinter)
 		switch e := e.(type) {
 		case app.Started:
 			a.orderly.Store(true)
+		case app.Note:
+			fmt.Fprintln(plain.Lines{Writer: a.stderr}, e.Text)
 		case app.Said:
 			p.line(e.Line)
 		case app.CheckBegun:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"path/filepath"
 	"strings"
 	"time"
@@ -31,14 +32,14 @@ for sim run and sim replay.
 
 --lock names a lock that takes the place of the scenario's own: your own, in any language,
 as a program, or a lock of sim. Without a scenario sim takes one that suits the lock. A
-lock program meets real servers, as with --nodes process; all of them run in virtual time
-(on Linux; see sim doctor), so the same seeds find the same violations there, too. Half of
-all faults then strike single messages. What is found is run twice more with new
-processes, and counts if it shows again.
+lock program meets real servers, as with --nodes process; all of them run in virtual time, so
+the same seeds find the same violations there, too. Half of all faults then strike single
+messages. What is found is run twice more with new processes, and counts if it shows again.
 
-With --world live the runs take real time. Then they do not repeat exactly: what is found
-is repeated 10 times, counts if it shows again at least 3 times, and is made smaller as
-long as it shows about as often. docs/guide/searching.md says more.
+With --world live the runs take real time; so they do with a lock program where virtual time
+cannot be had (see sim doctor), and the first line says so. Then they do not repeat exactly:
+what is found is repeated 10 times, counts if it shows again at least 3 times, and is made
+smaller as long as it shows about as often. docs/guide/searching.md says more.
 
 The state of the search is stored beside what it found; --resume continues it. --seeds
 counts from the first run of the search, --for from now.
@@ -66,7 +67,7 @@ is kept).`,
 				r.Scenario = args[0]
 			}
 			if !c.Flags().Changed("lock") {
-				if r.Lock, err = a.takeProjectLock(r.World, allowPrograms); err != nil {
+				if r.Lock, err = a.takeProjectLock(cmp.Or(r.World, request.Virtual), allowPrograms); err != nil {
 					return err
 				}
 			}
@@ -89,14 +90,13 @@ is kept).`,
 
 // search is a search where no flag says otherwise.
 func (a *cli) search() request.Search {
-	return request.Search{World: request.Virtual, For: request.Duration(10 * time.Second),
+	return request.Search{For: request.Duration(10 * time.Second),
 		Place: request.Place{Jobs: a.project.Jobs, Out: filepath.Join(a.project.Out, "found")}}
 }
 
 // searchFlags are the flags that say what is searched, and how.
 func searchFlags(c *cobra.Command, r *request.Search) {
-	c.Flags().StringVar(&r.World, "world", r.World, "where to run: virtual (the same seed makes the same run), or live, in real time")
-	registerWords(c, "world", []string{request.Live, request.Virtual})
+	worldFlag(c, &r.World, "virtual, but lock programs live where this machine does not let sim run them there")
 	c.Flags().StringVar(&r.Nodes, "nodes", string(server.Auto), "what the nodes are: model, process (real servers), "+
 		"or auto (process with --world live, or where a lock program meets them; otherwise model)")
 	registerWords(c, "nodes", words.Texts(trial.Providers(request.Virtual)))

@@ -44,7 +44,7 @@ func conformance(ctx context.Context, listener Listener, l *audit.Lock, dir stri
 		return err
 	}
 	for i := range r.Checks {
-		takeCheck(l, &r.Checks[i], virtual != nil)
+		takeCheck(l, &r.Checks[i], asked.World)
 	}
 	if asked.World == request.Virtual { // which has all clocks in its hand
 		l.Ready.ClockStays = ""
@@ -62,11 +62,8 @@ func conformance(ctx context.Context, listener Listener, l *audit.Lock, dir stri
 
 // takeCheck has a check count as it must: what the lock does wrong is a broken cell of its row, what the program does wrong
 // beside its lock an unknown one of no row. Without the protocol nothing can be judged.
-func takeCheck(l *audit.Lock, c *conform.Check, virtual bool) {
-	again := shellquote.Join("sim", "conform", l.Command())
-	if virtual {
-		again += " --world " + request.Virtual
-	}
+func takeCheck(l *audit.Lock, c *conform.Check, world string) {
+	again := shellquote.Join("sim", "conform", l.Command(), "--world", world)
 	if c.Name == conform.RepeatsCheck {
 		l.Repeats = c.Outcome == conform.Passed
 	}

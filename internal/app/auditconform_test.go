@@ -6,6 +6,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app/audit"
 	"github.com/redlock-sim/redlock-sim/internal/app/conform"
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -31,7 +32,7 @@ func TestWhatAFailedCheckCosts(t *testing.T) {
 	} {
 		l := &audit.Lock{StandIn: &scenario.StandIn{Program: &lock.Program{Command: []string{"mine"}}}}
 		c.check.Outcome, c.check.Finding = conform.Failed, &conform.Finding{Seen: "so it was"}
-		takeCheck(l, &c.check, false)
+		takeCheck(l, &c.check, request.Virtual)
 		if (l.NotConforming != "") != c.mutes || (l.Ready.ClockStays != "") != c.clockStays {
 			t.Errorf("%s: not conforming %q, clock stays %q", name, l.NotConforming, l.Ready.ClockStays)
 		}
@@ -41,17 +42,17 @@ func TestWhatAFailedCheckCosts(t *testing.T) {
 		}
 	}
 	l := &audit.Lock{StandIn: &scenario.StandIn{Program: &lock.Program{Command: []string{"mine"}}}}
-	takeCheck(l, &conform.Check{Name: "extend", OfLock: true, Outcome: conform.NotRun, Why: "too slow"}, false)
+	takeCheck(l, &conform.Check{Name: "extend", OfLock: true, Outcome: conform.NotRun, Why: "too slow"}, request.Live)
 	if l.NotConforming != "" || len(l.Conform) > 0 {
 		t.Errorf("what could not be checked of the lock costs %q, %+v", l.NotConforming, l.Conform)
 	}
-	takeCheck(l, &conform.Check{Name: "keys", Protocol: true, Outcome: conform.NotRun, Why: "too slow"}, false)
+	takeCheck(l, &conform.Check{Name: "keys", Protocol: true, Outcome: conform.NotRun, Why: "too slow"}, request.Live)
 	if l.NotConforming == "" {
 		t.Error("whether the protocol is spoken could not be checked, and that costs nothing")
 	}
 	for _, outcome := range []conform.Outcome{conform.Passed, conform.Failed, conform.NotRun, conform.NotApplicable} {
 		l := &audit.Lock{StandIn: &scenario.StandIn{Program: &lock.Program{Command: []string{"mine"}}}}
-		takeCheck(l, &conform.Check{Name: "repeats", Outcome: outcome, Finding: &conform.Finding{Seen: "so it was"}}, true)
+		takeCheck(l, &conform.Check{Name: "repeats", Outcome: outcome, Finding: &conform.Finding{Seen: "so it was"}}, request.Virtual)
 		if l.Repeats != (outcome == conform.Passed) || (len(l.Conform) > 0) != (outcome == conform.Failed) {
 			t.Errorf("repeats %s: its runs repeat: %v, and %+v", outcome, l.Repeats, l.Conform)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
@@ -39,9 +40,6 @@ func Conform(ctx context.Context, env *Env, r request.Conform, l Listener) (*Con
 	if ttl := time.Duration(r.TTL); ttl < 100*time.Millisecond || ttl > time.Minute || time.Duration(r.Patience) < time.Second {
 		return nil, Usagef("--ttl %v, --patience %v: want a ttl from 100ms to 1m, and a patience of at least 1s", r.TTL, r.Patience)
 	}
-	if err := checkWorld(r.World); err != nil {
-		return nil, err
-	}
 	leave, err := env.enterLive(false, l)
 	if err != nil {
 		return nil, err
@@ -58,30 +56,21 @@ func Conform(ctx context.Context, env *Env, r request.Conform, l Listener) (*Con
 	if !env.Permit.Lock {
 		return nil, errNotPermitted(r.Command)
 	}
-	var virtual *conform.VirtualTime
-	if r.World == request.Virtual {
-		if err := checkVirtualLock("conform", &lock.Program{Command: argv}, ""); err != nil {
-			return nil, err
-		}
-		if virtual, err = virtualConform(ctx, argv, r.Redis); err != nil {
-			return nil, err
-		}
-	} else if _, err := trial.FindImage(ctx, argv); err != nil {
+	nodes := string(server.Auto)
+	where := &place{world: &r.World, nodes: &nodes, redis: r.Redis}
+	own := &scenario.StandIn{Program: &lock.Program{Command: argv}}
+	if err := env.settle(ctx, where, request.Live, []*scenario.StandIn{own}, l); err != nil {
 		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "sim-conform-")
 	if err != nil {
 		return nil, &trial.EnvironmentError{Err: err, Hint: "set TMPDIR to a folder that can be written to"}
 	}
-	result, err := conform.Run(ctx, conform.Options{
-		Command: argv, Redis: r.Redis, Virtual: virtual, Key: r.Key, TTL: time.Duration(r.TTL), Patience: time.Duration(r.Patience), Dir: dir,
-		Line:  func(line conform.Line) { l.tell(Said{line}) },
-		Begin: func(name string) { l.tell(CheckBegun{name}) },
-		End:   func(c conform.Check) { l.tell(CheckEnded{c}) },
-	})
+	o := conform.Options{Command: argv, Redis: r.Redis, Key: r.Key, TTL: time.Duration(r.TTL), Patience: time.Duration(r.Patience), Dir: dir}
+	result, err := runConform(ctx, env, where, o, l)
 	if err != nil {
 		_ = os.RemoveAll(dir)
-		return nil, conformError(ctx, argv[0], err)
+		return nil, err
 	}
 	out := &ConformResult{result, dir}
 	if result.Conforms() { // nobody needs the logs
@@ -89,6 +78,69 @@ func Conform(ctx context.Context, env *Env, r request.Conform, l Listener) (*Con
 		out.Logs = ""
 	}
 	return out, nil
+}
+
+// runConform makes the checks; in real time where sim has chosen virtual time, and the program needs real time by its own words.
+func runConform(ctx context.Context, env *Env, where *place, o conform.Options, l Listener) (*conform.Result, error) {
+	for {
+		tell, release := l.tell, func() {}
+		if where.chosen && *where.world == request.Virtual {
+			tell, release = holdBack(l)
+		}
+		if err := prepareConform(ctx, *where.world, &o); err != nil {
+			return nil, err
+		}
+		o.Line = func(line conform.Line) { tell(Said{line}) }
+		o.Begin = func(name string) { tell(CheckBegun{name}) }
+		o.End = func(c conform.Check) { tell(CheckEnded{c}) }
+		result, err := conform.Run(ctx, o)
+		if where.chosen && errors.Is(err, conform.ErrRealTime) {
+			where.fallBack(env, err, l)
+			continue
+		}
+		if release(); err != nil {
+			return nil, conformError(ctx, o.Command[0], err)
+		}
+		return result, nil
+	}
+}
+
+// prepareConform finds what the checks need in a world.
+func prepareConform(ctx context.Context, world string, o *conform.Options) (err error) {
+	if world == request.Live {
+		o.Virtual = nil
+		_, err = trial.FindImage(ctx, o.Command)
+		return err
+	}
+	if err := checkVirtualLock("conform", &lock.Program{Command: o.Command}, ""); err != nil {
+		return err
+	}
+	o.Virtual, err = virtualConform(ctx, o.Command, o.Redis)
+	return err
+}
+
+// holdBack keeps what is to be told until two checks have ended: only then is it known that the program can be checked in virtual time.
+func holdBack(l Listener) (tell func(Event), release func()) {
+	var held []Event
+	ended, open := 0, false
+	release = func() {
+		for _, e := range held {
+			l.tell(e)
+		}
+		held, open = nil, true
+	}
+	return func(e Event) {
+		if open {
+			l.tell(e)
+			return
+		}
+		held = append(held, e)
+		if _, ends := e.(CheckEnded); ends {
+			if ended++; ended == 2 {
+				release()
+			}
+		}
+	}, release
 }
 
 // virtualConform is what the checks need in virtual time.

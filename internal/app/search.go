@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,6 +81,9 @@ func (FoundOne) event()  {}
 // Search runs a scenario many times with other faults, and shrinks and writes what it finds. Where a shard has nothing to do there is no
 // result.
 func Search(ctx context.Context, env *Env, r request.Search, l Listener) (*SearchResult, error) {
+	if err := env.settleSearch(ctx, &r, l); err != nil {
+		return nil, err
+	}
 	if err := checkSearch(&r); err != nil {
 		return nil, err
 	}
@@ -123,6 +127,27 @@ type searching struct {
 	shrunkInShards bool
 	// campaign is the one that the search was; nil: it was none.
 	campaign *Campaign
+}
+
+// settleSearch chooses the world of a search that names none: it is virtual, but for lock programs where they cannot run there.
+func (e *Env) settleSearch(ctx context.Context, r *request.Search, l Listener) error {
+	own, err := e.standIn(r.Lock)
+	if err != nil {
+		return err
+	}
+	if own == nil && r.Scenario != "" {
+		s, err := LoadOne(r.Scenario)
+		if err != nil {
+			return err
+		}
+		if v, err := VariantOf(s, r.Variant); err != nil {
+			return err
+		} else if v.Setup.Lock.Program != nil {
+			own = &scenario.StandIn{Program: v.Setup.Lock.Program}
+		}
+	}
+	nodes := cmp.Or(r.Nodes, string(server.Auto)) // what sim.yaml says of nodes is not for searches
+	return e.settle(ctx, &place{world: &r.World, nodes: &nodes, redis: r.Redis}, request.Virtual, []*scenario.StandIn{own}, l)
 }
 
 // checkSearch refuses what does not go together.

@@ -116,7 +116,7 @@ type Audit struct {
 type Conform struct {
 	// Command starts the program.
 	Command string `json:"command" line:"argument"`
-	// World is where it runs: Live or Virtual. Redis is the program of the nodes; several machines may have it elsewhere.
+	// World is where it runs: Live or Virtual; empty: sim chooses. Redis is the program of the nodes; several machines may have it elsewhere.
 	World string `json:"world"`
 	Redis string `json:"redis,omitempty" part:"own"`
 	Key   string `json:"key"`

@@ -2,6 +2,7 @@ package adapters_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,42 +23,83 @@ const virtualTime = "ok        virtual time with real programs"
 // Locks that are not kept in Redis conform, and run in a scenario with faults on their links.
 // sim starts their servers.
 func TestStores(t *testing.T) {
-	sim, err := filepath.Abs("../bin/sim")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(sim); err != nil {
-		t.Fatalf("make build: %v", err)
-	}
 	for _, name := range stores {
 		t.Run(name, func(t *testing.T) {
 			_, missing := exec.LookPath(servers[name])
 			if debian, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + servers[name]); missing != nil && len(debian) == 0 {
 				t.Skip("this machine lacks: " + servers[name])
 			}
-			run := func(args ...string) string {
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-				defer cancel()
-				out, err := exec.CommandContext(ctx, sim, args...).CombinedOutput()
-				if err != nil {
-					t.Errorf("sim %s: %v\n%s", strings.Join(args, " "), err, out)
-				}
-				return string(out)
-			}
 			program := filepath.Join(bin, name)
-			if out := run("conform", program); !strings.Contains(out, "\nconforms: ") {
-				t.Errorf("conform says\n%s", out)
-			}
-			out := run("run", "dead-holder", "lost-release", "watchdog", "one-node-restart", "one-node-clock-jump",
+			conforms(t, program, 0)
+			out := runSim(t, 0, "run", "dead-holder", "lost-release", "watchdog", "one-node-restart", "one-node-clock-jump",
 				"--lock", program, "--seed", "1", "--out", t.TempDir())
 			if !strings.Contains(out, "0 unexpected, 0 undecided") {
 				t.Errorf("run says\n%s", out)
 			}
 			// In virtual time faults strike etcd itself, too.
-			if doctor, _ := exec.Command(sim, "doctor").CombinedOutput(); name == "etcd" && strings.Contains(string(doctor), virtualTime) &&
+			if doctor, _ := exec.Command(sim(t), "doctor").CombinedOutput(); name == "etcd" && strings.Contains(string(doctor), virtualTime) &&
 				strings.Contains(out, "strikes the server") {
 				t.Errorf("run says\n%s", out)
 			}
 		})
 	}
+}
+
+// TestConform: sim conform finds nothing wrong with any program, but that one waits for ever for a dead node. It runs in virtual time,
+// where a lease of seconds passes at once.
+func TestConform(t *testing.T) {
+	for name, tr := range trials {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			command := tr.lookFor(t)
+			failed := 0
+			if name == "node-redis" {
+				failed = 1
+			}
+			out := conforms(t, strings.Join(command, " "), failed)
+			if failed > 0 && !strings.Contains(out, "\n  x dead-node") {
+				t.Errorf("conform says\n%s", out)
+			}
+		})
+	}
+}
+
+// conforms checks a program with sim conform, and returns what that says.
+func conforms(t *testing.T, command string, failed int) string {
+	t.Helper()
+	want, code := "\nconforms: ", 0
+	if failed > 0 {
+		want, code = fmt.Sprintf(" checks passed, %d failed, ", failed), 1
+	}
+	out := runSim(t, code, "conform", command)
+	if !strings.Contains(out, want) {
+		t.Errorf("conform says\n%s", out)
+	}
+	return out
+}
+
+// sim is the program that make build has made.
+func sim(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("../bin/sim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("make build: %v", err)
+	}
+	return path
+}
+
+// runSim runs a command of sim that ends with an exit code.
+func runSim(t *testing.T, code int, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, sim(t), args...)
+	out, err := c.CombinedOutput()
+	if c.ProcessState == nil || c.ProcessState.ExitCode() != code {
+		t.Errorf("sim %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
 }

@@ -32,11 +32,13 @@ func TestFirstDifference(t *testing.T) {
 				"again: at 1.200001ms c1 got the lock, validity 1.99s"},
 		"a value is missing": {all, change(all, `,"validity":2000000000`, ""),
 			"event 1 differs in validity\nfirst: at 1.2ms c1 got the lock, validity 2s\nagain: at 1.2ms c1 got the lock"},
-		"another event": {all, header + asked + `{"index":1,"type":"info","time":1100000,"process":"A","f":"key-set","value":{"key":"lock"}}` + "\n",
+		"another event": {all, header + asked +
+			`{"index":1,"type":"info","time":1100000,"process":"A","f":"key-set","value":{"key":"lock"}}` + "\n",
 			"event 1 is another one\nfirst: at 1.2ms c1 got the lock, owner \"x-1\", validity 2s\nagain: at 1.1ms A had its key set, key \"lock\""},
 		"one has ended": {all, header + asked,
 			"event 1 is another one\nfirst: at 1.2ms c1 got the lock, owner \"x-1\", validity 2s\nagain: nothing, it has ended by then"},
-		"a fault": {header + first + `"process":"nemesis","f":"fault-begin","value":{"fault":"pause","id":2,"target":"client c1"}}` + "\n", header,
+		"a fault": {header + first +
+			`"process":"nemesis","f":"fault-begin","value":{"fault":"pause","id":2,"target":"client c1"}}` + "\n", header,
 			"event 0 is another one\nfirst: at 5ns fault 2 (pause client c1) began, fault \"pause\", id 2, target \"client c1\"\n" +
 				"again: nothing, it has ended by then"},
 		"a command": {header + sent + `"left":3}}}` + "\n", header + sent + `"left":4}}}` + "\n",

@@ -217,10 +217,6 @@ func scenarioFor(r *program.Ready, in string, waits bool) (*scenario.Scenario, e
 	if r.Class == program.Quorum {
 		nodes = 3
 	}
-	think := ttl / 5
-	if r.Has(program.Renews) { // it shall come to a renewal
-		think = ttl / 2
-	}
 	tokens := "none"
 	if r.Has(program.TellsToken) { // a lock of ours draws none otherwise
 		if tokens = "single-counter"; r.Class == program.Quorum {
@@ -238,7 +234,7 @@ func scenarioFor(r *program.Ready, in string, waits bool) (*scenario.Scenario, e
 	if waits {
 		setup.Nodes.Count, setup.Nodes.Topology = 2, "replicated"
 	}
-	setup.Workload.Sections, setup.Workload.Think = 3, think
+	setup.Workload.Sections, setup.Workload.Think = 3, ttl/2 // it comes to a renewal, and what is late finds a holder
 	setup.GrantWithin, setup.TimeLimit = ttl+grantAfter, 10*ttl+10*time.Second
 	return s, nil
 }

@@ -272,7 +272,8 @@ func (l *realSearch) prepare(listener Listener, s *explore.Search) {
 			return &trial.Place{ClientCommand: []string{l.self, "client"}, Redis: l.redis, Programs: l.programs}
 		}
 	} else {
-		s.Place = func() explore.Place { return &trial.VirtualPlace{Server: l.server, Programs: l.programs} }
+		s.Place = func() explore.Place { return &trial.VirtualPlace{Server: l.server, Programs: l.programs, Kept: true} }
+		s.Fresh = func() explore.Place { return &trial.VirtualPlace{Server: l.server, Programs: l.programs} }
 	}
 	var telling sync.Mutex
 	s.Phase = func(text string) {

@@ -36,6 +36,8 @@ type Search struct {
 	Save func(s *State, last bool) error
 	// Place makes the place of a worker's runs; nil: the virtual world.
 	Place func() Place
+	// Fresh makes a place that has nothing of an earlier run: what was found must show there, too. nil: places have nothing of one.
+	Fresh func() Place
 	// Tries is how often a run is made while shrinking, until it shows the violation: more than
 	// once where runs do not always repeat; 0: once.
 	Tries int
@@ -197,6 +199,10 @@ func (s *Search) bench(ctx context.Context) *bench {
 	if s.Place != nil {
 		place = s.Place()
 	}
+	return s.benchIn(ctx, place)
+}
+
+func (s *Search) benchIn(ctx context.Context, place Place) *bench {
 	b := newBench(ctx, s.Scenario.Name, place)
 	b.real, b.live = s.Real, s.Live != nil
 	return b

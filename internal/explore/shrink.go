@@ -48,7 +48,7 @@ func (s Search) Shrink(ctx context.Context, found Found) (*Shrunk, error) {
 	k.reducer = reducer{setup: setup, fails: k.stillFails}
 	k.told = func() { s.phase("%s: shorter? %d runs, %d faults", found.Property, k.runs, len(k.setup.Faults.List)) }
 	out := &Shrunk{Found: found, From: len(setup.Faults.List)}
-	if k.fails() {
+	if k.err = s.showsFresh(ctx, setup, found); k.err == nil && k.fails() {
 		if s.Real != nil {
 			k.most = mostShrinkRuns
 		}
@@ -71,6 +71,21 @@ func (s Search) Shrink(ctx context.Context, found Found) (*Shrunk, error) {
 	}
 	out.Setup, out.Runs = *setup, k.runs
 	return out, err
+}
+
+// showsFresh says why what was found does not show where nothing stayed from an earlier run.
+func (s Search) showsFresh(ctx context.Context, setup *scenario.Setup, found Found) error {
+	if s.Fresh == nil {
+		return nil
+	}
+	b := s.benchIn(ctx, s.Fresh())
+	defer b.close()
+	v, err := b.run(setup, found.Seed, []checker.Property{found.Property})
+	if err = cmp.Or(err, v.failed); err == nil && !v.shows(found.Property, found.Confirmed()) {
+		err = fmt.Errorf("%s is not violated where servers and programs are started afresh: that is a mistake of sim, not of the lock",
+			found.Property)
+	}
+	return err
 }
 
 // By is the run of a lineage, as if it had been found to violate a property.

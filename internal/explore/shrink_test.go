@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
@@ -88,6 +91,38 @@ func TestBestIsKept(t *testing.T) {
 
 // TestShrunkNeedNoRace: where the clients of a search begin together, what it hands
 // over lets them begin in turn, and does not depend on exact times.
+// afresh is a place where the lock makes no mistake, unlike in those that keep something from run to run.
+type afresh struct{ Virtual }
+
+func (a *afresh) Run(ctx context.Context, c runner.Config) (runner.Outcome, error) {
+	c.Variant.Setup.Lock.Mistakes = lock.Mistakes{}
+	return a.Virtual.Run(ctx, c)
+}
+
+// What shows only where something is kept from run to run is a mistake of sim: it is told as it was found, with the reason.
+func TestShownAfresh(t *testing.T) {
+	s := Search{Scenario: parse(t, plainDelete), Variant: scenario.DefaultVariant, Properties: []checker.Property{checker.ExclusiveLease},
+		Seeds: 20_000, StopAt: 1, Workers: 1}
+	r, err := s.Run(context.Background())
+	if err != nil || len(r.Found) == 0 {
+		t.Fatalf("%+v, %v", r.Found, err)
+	}
+	for name, test := range map[string]struct {
+		fresh Place
+		want  string
+	}{"shown": {&Virtual{}, ""}, "not shown": {&afresh{}, "that is a mistake of sim"}} {
+		s.Fresh = func() Place { return test.fresh }
+		k, err := s.Shrink(context.Background(), r.Found[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := fmt.Sprint(k.Failed)
+		if (k.Failed != nil) != (test.want != "") || !strings.Contains(told, test.want) || k.Failed != nil && len(k.Setup.Faults.List) != k.From {
+			t.Errorf("%s: %s, with %d of %d faults", name, told, len(k.Setup.Faults.List), k.From)
+		}
+	}
+}
+
 func TestShrunkNeedNoRace(t *testing.T) {
 	suite.All(t)
 	for _, target := range faultTargets {

@@ -21,6 +21,10 @@ type VirtualPlace struct {
 	Server string
 	// Programs are the lock programs that may be started.
 	Programs *Programs
+	// Kept: servers and programs stay from run to run, as far as that does not show. Else all are started afresh for each.
+	Kept bool
+
+	keeper *guests.Keeper
 }
 
 // Run makes a run.
@@ -40,7 +44,14 @@ func (p *VirtualPlace) Run(ctx context.Context, c runner.Config) (out runner.Out
 }
 
 func (p *VirtualPlace) open(ctx context.Context, spec world.Spec, programs bool) (world.World, error) {
-	return guests.Open(ctx, spec, guests.Options{Server: p.Server, Programs: programs})
+	o := guests.Options{Server: p.Server, Programs: programs}
+	if !p.Kept {
+		return guests.Open(ctx, spec, o)
+	}
+	if p.keeper == nil { // the end of a run is not the end of what is kept
+		p.keeper = guests.NewKeeper(context.WithoutCancel(ctx), o)
+	}
+	return p.keeper.Open(ctx, spec)
 }
 
 // Refusal is why runs of a variant cannot be made here; empty: they can.
@@ -51,7 +62,11 @@ func (p *VirtualPlace) Refusal(v *scenario.Variant) string {
 }
 
 // Close ends what is left.
-func (*VirtualPlace) Close() {}
+func (p *VirtualPlace) Close() {
+	if p.keeper != nil {
+		_ = p.keeper.Close()
+	}
+}
 
 // greeted is what a lock program says of itself; nil: there is none.
 func (p *Programs) greeted(l *lock.Program) (*program.Ready, error) {

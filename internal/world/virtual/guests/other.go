@@ -14,3 +14,15 @@ func Available() error { return supervisor.Available() }
 
 // Open says why.
 func Open(context.Context, world.Spec, Options) (world.World, error) { return nil, Available() }
+
+// Keeper keeps nothing, for nothing runs here.
+type Keeper struct{}
+
+// NewKeeper makes one.
+func NewKeeper(context.Context, Options) *Keeper { return &Keeper{} }
+
+// Open says why nothing runs.
+func (*Keeper) Open(context.Context, world.Spec) (world.World, error) { return nil, Available() }
+
+// Close ends nothing.
+func (*Keeper) Close() error { return nil }

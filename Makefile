@@ -119,6 +119,10 @@ reproduce: setup build ## Measure how much of what a search finds shows again on
 detection: setup build ## Measure how soon a search among real servers finds each mistake of the built-in locks (an hour)
 	@sh scripts/detection.sh $(BIN)/sim 5 .cache/detection
 
+.PHONY: virtual-detection
+virtual-detection: build ## Measure whether a minute's search in virtual time finds each mistake behind the lock protocol, in 10 seeds (hours)
+	@sh scripts/virtual-detection.sh $(BIN)/sim 10 .cache/virtual-detection
+
 .PHONY: virtual-programs
 virtual-programs: setup adapters ## Measure how the libraries of adapters/ run in virtual time: 100 seeds twice (an hour)
 	@sh scripts/virtual-programs.sh 100 .cache/virtual-programs

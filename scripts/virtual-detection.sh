@@ -1,0 +1,72 @@
+#!/bin/sh
+# Prints a table: whether `sim search --lock` finds each of eleven mistakes in virtual time, from nothing but the program: no scenario, no
+# kinds of faults, no property. virtual-detection.sh SIM [SEEDS [FOLDER [LONGEST [ONLY]]]]
+# A mistake counts as found if what was found is confirmed and shrunk within a minute of two processors, 120 s of processor time. LONGEST
+# bounds a search where other work slows it. A search that FOLDER has is not made again. "none" is the lock without a mistake.
+set -eu
+sim=$(readlink -f "${1:-bin/sim}")
+seeds=${2:-10}
+out=${3:-.cache/virtual-detection}
+longest=${4:-60s}
+only=${5:-}
+budget=120
+root=$PWD
+mkdir -p "$out"
+
+mistakes() {
+	for language in go python; do
+		for mistake in quorum recheck_elapsed release value node_error clean_up none; do echo "$language redlock $mistake"; done
+		for mistake in extend stop_renewal none; do echo "$language watchdog $mistake"; done
+		for mistake in extend_needs_quorum none; do echo "$language redlock-extend $mistake"; done
+		for mistake in token_after_grant none; do echo "$language set-nx-px $mistake"; done
+		for mistake in check_wait none; do echo "$language set-nx-wait $mistake"; done
+	done
+}
+
+command_of() { # language, lock, mistake
+	case "$1 $3" in
+	"go none") echo "$sim lock $2" ;;
+	go*) echo "$sim lock $2 --switch $3" ;;
+	"python none") echo "/usr/bin/python3 $root/scripts/mistakes.py $2" ;;
+	*) echo "/usr/bin/python3 $root/scripts/mistakes.py $2 $3" ;;
+	esac
+}
+
+# seconds adds up what `times` tells of the processes of a shell: user and system.
+seconds() { tail -1 "$1" | sed 's/[ms]/ /g' | awk '{ printf "%.0f", $1 * 60 + $2 + $3 * 60 + $4 }'; }
+
+seed=1
+while [ "$seed" -le "$seeds" ]; do
+	mistakes | grep -e "$only" | while read -r language lock mistake; do
+		one="$out/$language-$lock-$mistake-$seed"
+		[ -s "$one.txt" ] && continue
+		(
+			"$sim" search --lock "$(command_of "$language" "$lock" "$mistake")" --seed $((seed * 1000000)) --for "$longest" --stop-at 1 \
+				--out "$one" || true
+			times
+		) >"$one.new" 2>&1
+		mv "$one.new" "$one.txt"
+	done
+	seed=$((seed + 1))
+done
+
+echo "| mistake | lock | language | found | property | runs | processor time (s) |"
+echo "|---|---|---|---|---|---|---|"
+mistakes | grep -e "$only" | while read -r language lock mistake; do
+	found=0 made=0 properties='' runs='' took=''
+	for file in "$out/$language-$lock-$mistake"-*.txt; do
+		[ -s "$file" ] || continue
+		made=$((made + 1))
+		cpu=$(seconds "$file")
+		took="$took $cpu"
+		runs="$runs $(sed -n 's/^search .* \([0-9]*\) runs* in .*/\1/p' "$file" | head -1)"
+		if grep -q '^  found .* fails with ' "$file" && ! grep -q '^  found .*\(not shown\|word alone\)' "$file" && [ "$cpu" -le $budget ]; then
+			found=$((found + 1))
+			properties="$properties $(sed -n 's|^  found .*/search-\([a-z-]*\)-[0-9]*\.yaml.*|\1|p' "$file" | head -1)"
+		fi
+	done
+	[ "$made" -gt 0 ] || continue
+	properties=$(for p in $properties; do echo "$p"; done | sort | uniq -c | sort -rn | awk '{ printf "%s%s %s", (NR > 1 ? ", " : ""), $2, $1 }')
+	echo "| $mistake | $lock | $language | $found of $made | $properties | $(for r in $runs; do echo "$r"; done | sort -n | tr '\n' ' ')| $(
+		for t in $took; do echo "$t"; done | sort -n | tr '\n' ' ')|"
+done

@@ -35,7 +35,7 @@ func ping(x *call, w []string) {
 	switch {
 	case len(w) > 2:
 		x.fail("ERR wrong number of arguments for 'ping' command")
-	case x.c.subscribed() && !x.v3:
+	case x.c.subscribed() && !x.v3 && !x.script:
 		x.words("pong", strings.Join(w[1:], ""))
 	case len(w) == 2:
 		x.bulk(w[1])

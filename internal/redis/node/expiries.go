@@ -42,8 +42,14 @@ func expire(unit int64, absolute bool) func(x *call, w []string) {
 			x.bit(false)
 			return
 		}
+		past := at <= x.n.Memory.Milliseconds()
+		if !past { // Redis answers before the event "expire", but after "del"
+			x.bit(true)
+		}
 		x.expireAt(w[1], at)
-		x.bit(true)
+		if past {
+			x.bit(true)
+		}
 	}
 }
 

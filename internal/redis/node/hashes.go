@@ -51,12 +51,12 @@ func hset(x *call, w []string) {
 			n++
 		}
 	}
-	x.save(s, "hset")
 	if name == "hmset" {
 		x.ok()
 	} else {
 		x.count(n)
 	}
+	x.save(s, "hset")
 }
 
 func hsetnx(x *call, w []string) {
@@ -65,11 +65,11 @@ func hsetnx(x *call, w []string) {
 		return
 	}
 	isNew := s.find(w[2]) < 0
+	x.bit(isNew)
 	if isNew {
 		s.setField(w[2], w[3])
 		x.save(s, "hset")
 	}
-	x.bit(isNew)
 }
 
 // field answers a field's value.
@@ -129,8 +129,8 @@ func hincrby(x *call, w []string) {
 		return
 	}
 	s.setField(w[2], strconv.FormatInt(n, 10))
-	x.save(s, "hincrby")
 	x.integer(n)
+	x.save(s, "hincrby")
 }
 
 func hkeys(x *call, w []string) {

@@ -160,6 +160,9 @@ func flush(x *call, w []string) {
 	}
 	x.n.flushing = false
 	x.n.forgetAll()
+	if m := x.n.Memory; m.Flushed != nil {
+		m.Flushed(len(w[0]) == len("flushall"))
+	}
 	x.ok()
 }
 

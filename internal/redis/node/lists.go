@@ -60,8 +60,8 @@ func push(event string, onlyThere bool) func(x *call, w []string) {
 				o.Pushed(it.Key, element)
 			}
 		}
-		x.saveList(it, event)
 		x.count(len(it.List))
+		x.saveList(it, event)
 	}
 }
 

@@ -83,7 +83,8 @@ func (x *call) runScript(s *knownScript, keys, args []string, readOnly bool) {
 	}
 	h := &x.n.host
 	h.call = call{n: x.n, c: x.c, script: true, declared: keys, readOnly: readOnly || s.ReadOnly, inExec: true, reply: reply{b: h.b[:0]}}
-	x.b = s.Run(x.b, x.v3, h, keys, args)
+	h.answer = s.Run(h.answer[:0], x.v3, h, keys, args)
+	x.b = append(x.b, h.answer...) // behind messages that the connection got of what the script did
 }
 
 // twin runs a script as Go, where nobody looks at what it does in between.
@@ -106,7 +107,10 @@ func (x *call) twin(s *command.Script, keys, args []string) {
 }
 
 // host is the node as a script sees it.
-type host struct{ call }
+type host struct {
+	call
+	answer []byte
+}
 
 // Call implements script.Host.
 func (h *host) Call(words []string) []byte {

@@ -106,13 +106,6 @@ func (x *call) zadd(key string, pairs []string, o zaddOptions) {
 	}
 	added, updated := counts[zaddAdded], counts[zaddUpdated]
 	done := added+updated+counts[zaddUnchanged] > 0
-	if added+updated > 0 {
-		event := "zadd"
-		if o.incr {
-			event = "zincr"
-		}
-		x.save(s, event)
-	}
 	switch {
 	case o.incr && done:
 		x.double(score)
@@ -122,6 +115,13 @@ func (x *call) zadd(key string, pairs []string, o zaddOptions) {
 		x.count(added + updated)
 	default:
 		x.count(added)
+	}
+	if added+updated > 0 {
+		event := "zadd"
+		if o.incr {
+			event = "zincr"
+		}
+		x.save(s, event)
 	}
 }
 

@@ -25,6 +25,8 @@ type Memory struct {
 	Writes, Expiries int64
 	// Changed is called after a key was changed, or removed; nil: nobody asks.
 	Changed func(key string)
+	// Flushed is called after FLUSHALL (all), and FLUSHDB; nil: nobody asks.
+	Flushed func(all bool)
 	// Listener is told of the same, and of what has expired, by name; nil: nobody.
 	Listener Listener
 
@@ -33,7 +35,7 @@ type Memory struct {
 	// Follows: expired keys are not found, and stay till the primary tells that they are gone.
 	Follows bool
 
-	// fault is the error that a script ran into, in Redis's words.
+	// fault is the error that a script ran into, in Redis's words. It does nothing more from then on.
 	fault string
 	// watched are the keys that connections watch, in the order of their WATCH.
 	watched []watched
@@ -164,10 +166,14 @@ func (m *Memory) ExpireAt(i int, at int64) bool {
 	return true
 }
 
-// Get reads a string; anything else is no string.
+// Get reads a string for a script, which anything else ends.
 func (m *Memory) Get(key string) (string, bool) {
 	i := m.Find(key)
-	if i < 0 || m.Items[i].Kind() != String {
+	if i < 0 || m.fault != "" {
+		return "", false
+	}
+	if m.Items[i].Kind() != String {
+		m.fault = ErrWrongType
 		return "", false
 	}
 	return m.Items[i].Value, true
@@ -175,6 +181,9 @@ func (m *Memory) Get(key string) (string, bool) {
 
 // Set writes a key.
 func (m *Memory) Set(key, value string, ttl time.Duration, nx bool) bool {
+	if m.fault != "" {
+		return false
+	}
 	i := m.Find(key)
 	if i >= 0 && nx {
 		return false
@@ -199,7 +208,7 @@ func (m *Memory) Set(key, value string, ttl time.Duration, nx bool) bool {
 // Del removes a key.
 func (m *Memory) Del(key string) bool {
 	i := m.Find(key)
-	if i < 0 {
+	if i < 0 || m.fault != "" {
 		return false
 	}
 	if m.Observer != nil {
@@ -212,7 +221,7 @@ func (m *Memory) Del(key string) bool {
 // PExpire sets a key's expiry; one that is not in the future removes the key.
 func (m *Memory) PExpire(key string, ttl time.Duration) bool {
 	i := m.Find(key)
-	if i < 0 {
+	if i < 0 || m.fault != "" {
 		return false
 	}
 	if ttl <= 0 {
@@ -242,10 +251,12 @@ func (m *Memory) PTTL(key string) int64 {
 	return m.Items[i].Expires - m.Milliseconds()
 }
 
-// Incr adds one.
-func (m *Memory) Incr(key string) (int64, bool) {
-	n, fault := m.incr(key)
-	return n, fault == ""
+// Incr adds one for a script.
+func (m *Memory) Incr(key string) (n int64, ok bool) {
+	if m.fault == "" {
+		n, m.fault = m.incr(key)
+	}
+	return n, m.fault == ""
 }
 
 func (m *Memory) incr(key string) (n int64, fault string) {
@@ -273,6 +284,9 @@ func (m *Memory) incr(key string) (n int64, fault string) {
 
 // RPush appends to a list.
 func (m *Memory) RPush(key, element string) int64 {
+	if m.fault != "" {
+		return 0
+	}
 	i := m.Find(key)
 	if i < 0 {
 		m.Items = append(m.Items, Item{Key: key, IsList: true})
@@ -295,6 +309,10 @@ func (m *Memory) RPush(key, element string) int64 {
 func (m *Memory) LRange(key string) []string {
 	i := m.Find(key)
 	if i < 0 {
+		return nil
+	}
+	if !m.Items[i].IsList {
+		m.fault = ErrWrongType
 		return nil
 	}
 	return slices.Clone(m.Items[i].List)
@@ -344,12 +362,12 @@ func (m *Memory) Do(c *command.Command) command.Reply {
 		if c.Malformed() {
 			return command.RefusedReply("ERR wrong number of arguments for 'rpush' command")
 		}
-		m.fault = ""
 		var n int64
 		for _, element := range c.Args {
-			if n = m.RPush(c.Key, element); m.fault != "" {
-				return command.RefusedReply(m.fault)
-			}
+			n = m.RPush(c.Key, element)
+		}
+		if fault := m.takeFault(); fault != "" {
+			return command.RefusedReply(fault)
 		}
 		return command.IntReply(n)
 	case command.LRANGE:
@@ -365,19 +383,24 @@ func (m *Memory) Do(c *command.Command) command.Reply {
 
 // eval runs a script.
 func (m *Memory) eval(c *command.Command) command.Reply {
-	m.fault = ""
 	store := command.Store(m)
 	if m.Refuse != "" {
 		store = refusing{m}
 	}
 	r := c.Script.Twin(store, c.Keys, c.Args)
-	if m.fault != "" {
-		return command.RefusedReply(m.fault)
+	if fault := m.takeFault(); fault != "" {
+		return command.RefusedReply(fault)
 	}
 	if r.Err() != "" {
 		return command.RefusedReply(r.Err())
 	}
 	return r
+}
+
+// takeFault returns the error that a script ran into, and forgets it.
+func (m *Memory) takeFault() (fault string) {
+	fault, m.fault = m.fault, ""
+	return fault
 }
 
 func bitReply(yes bool) command.Reply {

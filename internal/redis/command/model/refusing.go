@@ -37,6 +37,8 @@ func (m refusing) RPush(string, string) int64 {
 }
 
 func (m refusing) refused() bool {
-	m.fault = m.Refuse
+	if m.fault == "" {
+		m.fault = m.Refuse
+	}
 	return false
 }

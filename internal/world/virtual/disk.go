@@ -20,15 +20,21 @@ type disk struct {
 	last int64
 	// savesLater: what is written is saved after a while.
 	savesLater bool
+	// writes and expiries are how many the memory had when a command began, or made a snapshot by FLUSHALL.
+	writes, expiries int64
 }
 
 const second = 1_000_000 // in microseconds
 
-// started takes the state at the node's start for saved: it came from there.
-func (d *disk) started(n *redisModel, now int64) {
+// started takes the state at the node's start for saved: it came from there. But what the process before it had appended is synced no
+// sooner than the next write.
+func (d *disk) started(n *redisModel, now int64, keep world.Keep) {
 	d.last = now / second
 	d.savesLater = n.persistence == world.RDB || n.persistence == world.AOFEverysec
-	d.save(n)
+	d.dirty = false
+	if keep != world.KeepData || n.persistence != world.AOFEverysec {
+		d.save(n)
+	}
 }
 
 func (d *disk) save(n *redisModel) {
@@ -70,6 +76,25 @@ func (d *disk) saveAfterJump(n *redisModel, now, last int64) {
 		d.last = now / second
 		d.save(n)
 	}
+}
+
+// flushed takes note of FLUSHALL or FLUSHDB. Either is appended also where there was nothing. After FLUSHALL Redis makes a snapshot at
+// once.
+func (d *disk) flushed(n *redisModel, all bool) {
+	if n.persistence != world.RDB {
+		d.wrote(n, n.memory.Now)
+	} else if all {
+		d.last = n.memory.Now / second
+		d.save(n)
+		d.count(n)
+	}
+}
+
+func (d *disk) count(n *redisModel) { d.writes, d.expiries = n.memory.Writes, n.memory.Expiries }
+
+// hasChanges reports that more than expiries came since count: those are no changes to a snapshot.
+func (d *disk) hasChanges(n *redisModel) bool {
+	return n.memory.Writes-d.writes > n.memory.Expiries-d.expiries
 }
 
 // wrote takes note of a write.

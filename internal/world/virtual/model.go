@@ -79,6 +79,9 @@ func (n *redisModel) onClock(set func()) {
 func (n *redisModel) serve(k *call) bool {
 	n.seeClock()
 	n.disk.catchUp(n, n.memory.Now)
+	if len(n.blocked) > 0 {
+		defer n.endWaits()
+	}
 	switch {
 	case k.batch != nil:
 		return n.serveBatch(k)
@@ -92,6 +95,9 @@ func (n *redisModel) serve(k *call) bool {
 	default:
 		n.memory.Refuse = n.refusal()
 		k.noScript = !n.execute(&k.cmd, k.link, k.conn, k.source, &k.reply)
+		if n.persistence == world.AOFEverysec {
+			n.expireLater()
+		}
 	}
 	return true
 }
@@ -115,13 +121,14 @@ func (n *redisModel) execute(c *command.Command, from *clientLink, conn *connect
 
 // accountWrites carries something out for a connection, and keeps account of what it writes.
 func (n *redisModel) accountWrites(from *clientLink, conn *connection, do func()) {
-	before, expired := n.memory.Writes, n.memory.Expiries
+	before := n.memory.Writes
+	n.disk.count(n)
 	n.watch.from = from
 	do()
 	n.watch.from = nil
 	if n.memory.Writes != before {
 		conn.written = n.memory.Writes
-		if n.persistence != world.RDB || n.memory.Writes-before > n.memory.Expiries-expired {
+		if n.persistence != world.RDB || n.disk.hasChanges(n) {
 			n.disk.wrote(n, n.memory.Now)
 		}
 	}
@@ -200,7 +207,7 @@ func (n *redisModel) onStart(keep world.Keep) (started bool, err error) {
 		n.redis.Restart()
 	}
 	n.backlog = nil
-	n.disk.started(n, n.memory.Now)
+	n.disk.started(n, n.memory.Now, keep)
 	if n.underSentinels() {
 		n.resumeRole()
 	}

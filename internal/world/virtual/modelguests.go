@@ -7,6 +7,7 @@ import (
 
 // serveGuests gets the node ready for guests.
 func (n *redisModel) serveGuests() {
+	n.memory.Flushed = func(all bool) { n.disk.flushed(n, all) }
 	if n.redis == nil {
 		n.redis = newRedis(&n.memory, func(what string) { n.w.locks.Unknown(what) })
 		return
@@ -74,7 +75,7 @@ func (n *redisModel) serveLater(k *call, late time.Duration) {
 }
 
 // expireLater lets the node look for expired keys when the next is due: Redis does so by
-// itself, and libraries wait to be told.
+// itself. Libraries wait to be told, and it is a write, of which one in a second is synced at once.
 func (n *redisModel) expireLater() {
 	if n.expiryScheduled {
 		return
@@ -98,6 +99,7 @@ func (n *redisModel) expireLater() {
 		n.expiryScheduled = false
 		if n.up && !n.paused {
 			n.seeClock()
+			n.disk.catchUp(n, n.memory.Now)
 			n.sweep()
 		}
 		n.expireLater()

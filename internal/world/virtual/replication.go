@@ -53,7 +53,7 @@ func (w *World) follow(primary, replica *redisModel) {
 	f.conn.onEnd = f.disconnect
 	w.followers = append(w.followers, f)
 	primary.followers = append(primary.followers, f)
-	primary.memory.Changed = primary.remember
+	primary.memory.Changed, replica.memory.Follows = primary.remember, true
 }
 
 // remember keeps a change for the followers and sends it to them.
@@ -184,11 +184,7 @@ func (n *redisModel) breakFollowers() {
 	for _, f := range n.followers {
 		f.disconnect()
 	}
-	for _, f := range n.w.followers {
-		if f.replica == n {
-			f.detach()
-		}
-	}
+	n.w.detachFollower(n)
 }
 
 // resumeFollowers makes the followers of a restarted primary begin anew.
@@ -199,9 +195,10 @@ func (n *redisModel) resumeFollowers() {
 }
 
 func (f *follower) detach() {
-	f.connected = false
+	f.connected, f.replica.memory.Follows = false, false
 	f.conn.forget()
 	f.primary.followers = slices.DeleteFunc(f.primary.followers, func(o *follower) bool { return o == f })
+	f.w.followers = slices.DeleteFunc(f.w.followers, func(o *follower) bool { return o == f })
 }
 
 // blocked is a WAIT without its answer.
@@ -209,7 +206,9 @@ type blocked struct {
 	call   *call
 	needs  int
 	offset int64
-	done   bool
+	// due is when its timeout ends by the node's clock, in milliseconds; 0: it has none.
+	due  int64
+	done bool
 }
 
 // wait carries out WAIT: it answers once enough replicas have acknowledged the
@@ -225,7 +224,40 @@ func (n *redisModel) wait(k *call) {
 		n.askProgress(f)
 	}
 	if k.cmd.TTL > 0 {
-		n.w.s.after(k.cmd.TTL, func() { n.unblock(b) })
+		b.due = n.memory.Milliseconds() + command.Milliseconds(k.cmd.TTL)
+		n.endLater(b)
+	}
+}
+
+// endLater answers a WAIT when its timeout is over. Redis looks whether it is when something has come to it, or when it looks after its
+// clients: its hz is 10, and 100 where it keeps its data. When in that time it does so depends on when it was started.
+func (n *redisModel) endLater(b *blocked) {
+	every := 100 * time.Millisecond
+	if n.persistence != world.NoPersistence {
+		every = 10 * time.Millisecond
+	}
+	phase := n.w.startPhase(slices.Index(n.w.nodes, &n.Host)) % every
+	life := n.life
+	var look func()
+	look = func() {
+		if b.done || n.life != life {
+			return
+		}
+		if !n.paused {
+			n.endWaits()
+		}
+		n.w.s.after(every, look)
+	}
+	n.w.s.after((phase-n.w.s.now%every+every)%every, look)
+}
+
+// endWaits answers the WAITs whose timeouts are over.
+func (n *redisModel) endWaits() {
+	n.seeClock()
+	for _, b := range slices.Clone(n.blocked) {
+		if b.due > 0 && n.memory.Milliseconds() >= b.due {
+			n.unblock(b)
+		}
 	}
 }
 
@@ -312,27 +344,32 @@ func (w *World) Promote(name string) error {
 	return nil
 }
 
+// detachFollower ends the replication to a node.
 func (w *World) detachFollower(n *redisModel) {
-	for _, f := range w.followers {
+	for _, f := range slices.Clone(w.followers) {
 		if f.replica == n {
 			f.detach()
 		}
 	}
 }
 
-// followNew lets the replicas that are left follow a new primary: each starts
-// from a copy.
+// followNew lets the others that run follow a new primary, the old one as well: each starts from a copy.
 func (w *World) followNew(primary *redisModel) {
-	for _, old := range slices.Clone(w.followers) {
-		if old.replica == primary || !old.replica.up || old.primary == primary {
+	for _, h := range w.nodes {
+		n := h.model()
+		if n == primary || !n.up {
 			continue
 		}
-		old.detach()
+		w.detachFollower(n)
 		primary.backlog = make([]change, primary.memory.Writes) // its own past is nobody's to replay
-		w.follow(primary, old.replica)
+		w.follow(primary, n)
 		f := w.followers[len(w.followers)-1]
 		f.connected, f.applied = false, math.MaxInt64
 		f.conn.forget()
-		w.s.after(f.link.delay, f.reconnect)
+		if w.ordersPeerLinks() { // what goes over a link takes no time then
+			f.reconnect()
+		} else {
+			w.s.after(f.link.delay, f.reconnect)
+		}
 	}
 }

@@ -99,18 +99,19 @@ func TestAStalledReplicaConnectsAnew(t *testing.T) {
 // change after the other, and a slow close keeps the replica from connecting anew.
 func TestALimitedReplicationIsLate(t *testing.T) {
 	w := replicated(t)
-	lift := onReplica(t, w, world.Disturbance{Kind: world.Bandwidth, Rate: 1000}, "B") // 100 ms a change
+	lift := onReplica(t, w, world.Disturbance{Kind: world.Bandwidth, Rate: 500}, "B") // 200 ms a change
 	inClient(w, "c1", func(e *env) {
+		began := w.Now()
 		do(e, command.Set("lock", "first", time.Minute))
 		do(e, command.Set("lock", "second", time.Minute))
 		if r, _ := do(e, command.Wait(2, 90*time.Millisecond)); r.Int != 1 || held(w, "B") != "" {
 			t.Errorf("%d replicas have it, B has %q", r.Int, held(w, "B"))
 		}
-		e.Sleep(60 * time.Millisecond)
+		e.Sleep(began + 220*time.Millisecond - w.Now())
 		if held(w, "B") != "first" || held(w, "C") != "second" {
 			t.Errorf("B has %q, C %q", held(w, "B"), held(w, "C"))
 		}
-		e.Sleep(100 * time.Millisecond)
+		e.Sleep(200 * time.Millisecond)
 		if held(w, "B") != "second" {
 			t.Errorf("B has %q", held(w, "B"))
 		}

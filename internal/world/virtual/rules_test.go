@@ -20,7 +20,7 @@ type bench struct {
 func newBench(t *testing.T, p world.Persistence, at int64) *bench {
 	b := &bench{t: t, n: modelNode(t, p)}
 	b.at(at)
-	b.n.disk.started(b.n, b.n.memory.Now)
+	b.n.disk.started(b.n, b.n.memory.Now, world.KeepNothing)
 	return b
 }
 

@@ -46,7 +46,7 @@ func TestRestartIsRedisWithSnapshots(t *testing.T) {
 		// The server may save by itself just now, and then refuses.
 		real.settle(rt, func() bool { return real.RDB.Save(context.Background()).Err() == nil })
 		n.memory.Items, n.memory.Now = nil, clock*second
-		n.disk.started(n, n.memory.Now)
+		n.disk.started(n, n.memory.Now, world.KeepNothing)
 		tick := func() {
 			n.memory.Now = clock * second
 			dirty := n.disk.dirty
@@ -62,7 +62,7 @@ func TestRestartIsRedisWithSnapshots(t *testing.T) {
 				real.Kill()
 				real.Launch(rt)
 				n.memory.Items = n.disk.load(n, world.KeepData)
-				n.disk.started(n, n.memory.Now)
+				n.disk.started(n, n.memory.Now, world.KeepNothing)
 			case 1:
 				for range rapid.IntRange(1, 3).Draw(rt, "by") {
 					clock++

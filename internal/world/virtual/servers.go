@@ -121,6 +121,9 @@ func (p *serverProcess) onStart(keep world.Keep) (started bool, err error) {
 	}
 	starting := p.w.NewSignal()
 	p.starting, p.starts = starting, true
+	if p.life > 0 {
+		p.w.Sleep(processStarts)
+	}
 	p.server.Start(keep, func(why error) {
 		if p.starting == starting {
 			if p.up, err = why == nil, why; p.up && &p.Host == p.w.store {
@@ -503,9 +506,6 @@ type nobody struct{}
 func (nobody) push([]byte) {}
 func (nobody) hangUp()     {}
 
-// mostPhase bounds by how much servers begin after each other, so that their timers do not ring together.
-const mostPhase = 100 * time.Millisecond
-
 // newServers makes the servers of the lock's nodes and of the resource, and lets them start before the run.
 func (w *World) newServers() error {
 	for _, n := range w.spec.Nodes {
@@ -538,7 +538,7 @@ func (w *World) newServers() error {
 		builtIn := w.locks == nil || h == w.store || w.spec.SharedStore && i == 0
 		w.Go(func() {
 			if w.fromReady {
-				w.Sleep(time.Duration(mixed(w.spec.Seed, uint64(i)) % uint64(mostPhase)))
+				w.Sleep(w.startPhase(i))
 			}
 			h.service.onClock(func() {})
 			_, failures[i] = h.service.onStart(world.KeepNothing)

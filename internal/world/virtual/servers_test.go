@@ -59,14 +59,14 @@ func (s *byteServer) Start(keep world.Keep, ready func(error)) {
 	n := s.n
 	if !s.started {
 		s.started = true
-		n.disk.started(n, int64((n.w.wallZero-nodesStartBefore)/time.Microsecond))
+		n.disk.started(n, int64((n.w.wallZero-NodesStartBefore)/time.Microsecond), keep)
 		ready(nil)
 		return
 	}
 	if s.begins != nil {
 		s.begins()
 	}
-	n.w.s.after(processStarts+s.takes, func() {
+	n.w.s.after(s.takes, func() {
 		if s.fails != nil {
 			ready(s.fails)
 			return
@@ -75,7 +75,7 @@ func (s *byteServer) Start(keep world.Keep, ready func(error)) {
 		n.seeClock()
 		n.memory.Items = n.disk.load(n, keep)
 		n.redis.Restart()
-		n.disk.started(n, n.memory.Now)
+		n.disk.started(n, n.memory.Now, keep)
 		n.up = true
 		n.sweep()
 		for i := range n.memory.Items {

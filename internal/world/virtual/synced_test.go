@@ -55,7 +55,7 @@ func TestPowerCutIsRedis(t *testing.T) {
 			rt.Fatal(err)
 		}
 		n.memory.Items, n.memory.Now = nil, clock*second
-		n.disk.started(n, n.memory.Now)
+		n.disk.started(n, n.memory.Now, world.KeepNothing)
 		fsyncs, safe := real.synced(rt)
 		// agree waits for an fsync of the server where the model has fsynced.
 		agree := func(modelSynced bool) {
@@ -85,7 +85,7 @@ func TestPowerCutIsRedis(t *testing.T) {
 				}
 				real.Launch(rt)
 				n.memory.Items = n.disk.load(n, world.KeepSynced)
-				n.disk.started(n, n.memory.Now)
+				n.disk.started(n, n.memory.Now, world.KeepNothing)
 				// The server deletes what has expired, until it is told not to.
 				if fsyncs, written = real.synced(rt); written > safe {
 					n.sweep()

@@ -25,6 +25,8 @@ type World struct {
 	net *rand.PCG
 	// wallZero is the time of day at the run's start, counted from 1970.
 	wallZero time.Duration
+	// begins is when a run without guests begins.
+	begins time.Duration
 
 	nodes []*Host
 	store *Host
@@ -123,6 +125,22 @@ func (e *Engine) Close() { e.w.s.close() }
 // second drawn from the seed.
 const epoch = 1_700_006_400 * time.Second
 
+// Begins is the time of day at which a run without guests begins, counted from 1970.
+func Begins(spec *world.Spec) time.Duration { return begins(spec, newNet(spec)) }
+
+func newNet(spec *world.Spec) *rand.PCG { return rand.NewPCG(spec.Seed, 0x7669727475616c) }
+
+// begins draws it. With a node that syncs once a second it is 20 ms after the beginning of a second, as in the live world, so that a
+// schedule can say which writes are safe.
+func begins(spec *world.Spec, net *rand.PCG) time.Duration {
+	part := time.Duration(net.Uint64() % uint64(time.Second)).Truncate(time.Microsecond) // guests know nothing shorter
+	everysec := func(n world.Node) bool { return n.Persistence == world.AOFEverysec }
+	if slices.ContainsFunc(spec.Nodes, everysec) || spec.StorePersistence == world.AOFEverysec {
+		part = 20 * time.Millisecond
+	}
+	return epoch + part
+}
+
 func (w *World) open(ctx context.Context, spec world.Spec) error {
 	if err := spec.Check(); err != nil {
 		return err
@@ -136,14 +154,9 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 		w.s.pick = w.order.doNextStep
 	}
 	w.s.guests, w.s.step = w.guests, w.step
-	w.net = rand.NewPCG(spec.Seed, 0x7669727475616c)
-	if begins := epoch + time.Duration(w.net.Uint64()%uint64(time.Second)); w.guests == nil {
-		w.wallZero = begins
-	}
-	everysec := func(n world.Node) bool { return n.Persistence == world.AOFEverysec }
-	if w.guests == nil && (slices.ContainsFunc(spec.Nodes, everysec) || spec.StorePersistence == world.AOFEverysec) {
-		// As in the live world, so that a schedule can say which writes are safe.
-		w.wallZero = epoch + 20*time.Millisecond
+	w.net = newNet(&spec)
+	if w.begins = begins(&spec, w.net); w.guests == nil {
+		w.wallZero = w.begins
 	}
 	w.nodes, w.links, w.peerLinks, w.followers, w.sentinels = w.nodes[:0], w.links[:0], nil, nil, nil
 	w.modelsUsed, w.linksUsed, w.connections, w.store = 0, 0, 0, nil
@@ -193,8 +206,17 @@ func (w *World) checkRoles(spec *world.Spec) error {
 // warmed are the scripts that clients make known to nodes before a run.
 var warmed = append(lock.Scripts(), resource.Scripts()...)
 
-// nodesStartBefore is how long before the run its nodes were started.
-const nodesStartBefore = 300 * time.Millisecond
+// NodesStartBefore is how long before the run its nodes are started, and a part of mostPhase later, so that their timers do not ring
+// together.
+const (
+	NodesStartBefore = 300 * time.Millisecond
+	mostPhase        = 100 * time.Millisecond
+)
+
+// startPhase is how much later the i-th node is started; the store is behind those of the lock.
+func (w *World) startPhase(i int) time.Duration {
+	return time.Duration(mixed(w.spec.Seed, uint64(i)) % uint64(mostPhase))
+}
 
 // openNodes makes the nodes of the lock.
 func (w *World) openNodes() error {
@@ -228,7 +250,7 @@ func (w *World) newNode(name string, p world.Persistence) *Host {
 	n.service = n
 	n.memory.Observer = &n.watch
 	n.known = append(n.known, warmed...) // by the clients, when they got ready
-	n.disk.started(n, int64((w.wallZero-nodesStartBefore)/time.Microsecond))
+	n.disk.started(n, int64((w.wallZero-NodesStartBefore+w.startPhase(len(w.nodes)))/time.Microsecond), world.KeepNothing)
 	if w.locks != nil {
 		n.serveGuests()
 	}
@@ -280,7 +302,7 @@ func (w *World) newLink(from string, to *Host) *clientLink {
 	*l = clientLink{w: w, name: world.Link{From: from, To: to.name}, index: index, to: to, rand: w.net,
 		delay:   leastDelay + addition(w.net.Uint64()>>32),
 		pending: l.pending[:0], idle: l.idle[:0], guestConns: l.guestConns[:0]}
-	if w.guests != nil { // what happens on one link draws nothing that another needs
+	if w.locks != nil { // what happens on one link draws nothing that another needs
 		l.rand = rand.NewPCG(w.spec.Seed, mixed(uint64(index)))
 		l.directions[requests].Rand, l.directions[answers].Rand = l.rand, l.rand
 	} else if w.order == nil {
@@ -304,17 +326,16 @@ func (w *World) Start(h world.Hooks) error {
 	return err
 }
 
-// beginNow makes this instant the time 0 of the run. With a node that syncs once a second it is 20 ms after the beginning of a second, as
-// in the live world, so that a schedule can say which writes are safe. Where guests have the locks it is a whole number of steps after
-// they were started: some microseconds more or less, which they took to get ready, change nothing then.
+// beginNow makes this instant the time 0 of the run, or the next one at which a second is as far on as where no guests are, where a
+// server may care. Where guests have the locks it is a whole number of steps after they were started: some microseconds more or less, which
+// they took to get ready, change nothing then.
 func (w *World) beginNow() {
 	if w.locks != nil {
 		const step = 10 * time.Millisecond
 		w.s.sleep(step - w.s.now%step)
 	}
-	if slices.ContainsFunc(w.spec.Nodes, func(n world.Node) bool { return n.Persistence == world.AOFEverysec }) {
-		const after = 20 * time.Millisecond
-		w.s.sleep((after - (w.wallZero+w.s.now)%time.Second + time.Second) % time.Second)
+	if w.locks == nil || slices.ContainsFunc(w.spec.Nodes, func(n world.Node) bool { return n.Persistence == world.AOFEverysec }) {
+		w.s.sleep(((w.begins-w.wallZero-w.s.now)%time.Second + time.Second) % time.Second)
 	}
 	by := w.s.now
 	w.wallZero += by
@@ -324,6 +345,12 @@ func (w *World) beginNow() {
 			for dir := range g.directions {
 				g.directions[dir].free -= by
 			}
+		}
+	}
+	for _, x := range w.peerLinks {
+		for _, p := range x.conns {
+			p.free[requests] -= by
+			p.free[answers] -= by
 		}
 	}
 	w.guests.Begin()

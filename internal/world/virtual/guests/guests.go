@@ -22,15 +22,24 @@ func Available() error { return supervisor.Available() }
 // Version of the supervisor and this package, which histories depend on.
 const Version = "2"
 
-// wall is the time of day at which runs begin: 2026-01-01, as everywhere with guests.
+// wall is the time of day at which runs of programs begin: 2026-01-01, as everywhere with guests. Those of built-in locks begin as with
+// models.
 const wall = 1_767_225_600 * time.Second
+
+// wallOf is the time of day at which the servers of a run are started.
+func wallOf(spec *world.Spec, o *Options) time.Duration {
+	if o.Programs {
+		return wall
+	}
+	return virtual.Begins(spec) - virtual.NodesStartBefore
+}
 
 // Open opens a virtual world in which real programs take part. All of them are started for it, and end with it.
 func Open(ctx context.Context, spec world.Spec, o Options) (world.World, error) {
 	if why := Refusal(&spec, o); why != "" {
 		return nil, errors.New(why)
 	}
-	m, err := newMachines(&spec)
+	m, err := newMachines(&spec, wallOf(&spec, &o))
 	if err != nil {
 		return nil, err
 	}
@@ -40,9 +49,9 @@ func Open(ctx context.Context, spec world.Spec, o Options) (world.World, error) 
 // open opens a world on machines. keeper is who keeps them afterwards; nil: nobody does.
 func open(ctx context.Context, spec world.Spec, o Options, m *machines, keeper *Keeper) (world.World, error) {
 	g := &guests{machines: m, keeper: keeper, ctx: ctx, o: o, spec: spec, conns: make(map[*supervisor.Conn]*line),
-		clients: make(map[string]*lockProgram)}
+		clients: make(map[string]*lockProgram), wall: wallOf(&spec, &o)}
 	m.sup.Rewind(spec.Seed, g, ctx.Done())
-	e := &virtual.Engine{Guests: g, Wall: wall, FromReady: true, Step: supervisor.Step}
+	e := &virtual.Engine{Guests: g, Wall: g.wall, FromReady: true, Step: supervisor.Step}
 	if o.Programs {
 		e.Locks = g
 	}
@@ -133,6 +142,8 @@ type guests struct {
 	o      Options
 	spec   world.Spec
 	world  *virtual.World
+	// wall is the time of day at which the machines' time began.
+	wall time.Duration
 	// inbox is what programs want of the world.
 	inbox []func()
 	// began is the supervisor's time at which the run's time began.

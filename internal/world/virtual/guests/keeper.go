@@ -46,7 +46,7 @@ func (k *Keeper) Open(ctx context.Context, spec world.Spec) (world.World, error)
 	k.machines, k.fits = nil, fits
 	var err error
 	if m == nil {
-		m, err = newMachines(&spec)
+		m, err = newMachines(&spec, wallOf(&spec, &k.o))
 	} else {
 		err = m.sup.Bind()
 	}

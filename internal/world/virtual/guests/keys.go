@@ -30,7 +30,7 @@ func (g *guests) newKeys(s *redisServer) *keylog.Journal {
 		}}
 	if g.o.Programs {
 		o.Keys = program.PatternsFor(key, g.spec.LockKeys)
-		o.Program = &keylog.Program{Leased: g.spec.LockLeased, WallOffset: func() time.Duration { return wall + g.began }}
+		o.Program = &keylog.Program{Leased: g.spec.LockLeased, WallOffset: func() time.Duration { return g.wall + g.began }}
 	}
 	return keylog.NewJournal(s.dir, o)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
@@ -28,8 +29,8 @@ type machines struct {
 	waiting map[string]*waitingProgram
 }
 
-// newMachines makes the hosts that a run needs. It binds the goroutine to its thread.
-func newMachines(spec *world.Spec) (*machines, error) {
+// newMachines makes the hosts that a run needs, whose clocks begin at wall. It binds the goroutine to its thread.
+func newMachines(spec *world.Spec, wall time.Duration) (*machines, error) {
 	m := &machines{hosts: make(map[string]*supervisor.Host), standing: make(map[string]*standingServer),
 		waiting: make(map[string]*waitingProgram)}
 	var err error

@@ -100,6 +100,9 @@ func (s *redisServer) command() (path string, args []string) {
 	if s.h.Persistence() != world.NoPersistence { // it fsyncs, and saves, on time
 		args = append(args, "--hz", "100")
 	}
+	if s.life > 1 { // nobody tells it whom to follow, as in the other worlds
+		s.follows = ""
+	}
 	if s.follows != "" {
 		args = append(args, "--replicaof", fmt.Sprintf("%s %d", s.g.hosts[s.follows], redisPort))
 	}

@@ -6,19 +6,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/redis/node"
+	"github.com/redlock-sim/redlock-sim/internal/redis/node/nodetest"
 )
-
-// redsyncDelete is the script with which redsync v4.18.1 gives a lock back.
-const redsyncDelete = `
-	local val = redis.call("GET", KEYS[1])
-	if val == ARGV[1] then
-		return redis.call("DEL", KEYS[1])
-	elseif val == false then
-		return -1
-	else
-		return 0
-	end
-`
 
 func BenchmarkSetNXPX(b *testing.B) {
 	m := &model.Memory{Now: 1_700_000_000_000_000}
@@ -38,8 +27,8 @@ func BenchmarkSetNXPX(b *testing.B) {
 func BenchmarkEvalSHA(b *testing.B) {
 	m := &model.Memory{Now: 1_700_000_000_000_000}
 	c := node.New(m, node.Config{}).Open(nil)
-	buffer, _ := c.Do(nil, []string{"SCRIPT", "LOAD", redsyncDelete})
-	words := []string{"EVALSHA", command.SHA(redsyncDelete), "1", "lock", "c1-0"}
+	buffer, _ := c.Do(nil, []string{"SCRIPT", "LOAD", nodetest.RedsyncDelete})
+	words := []string{"EVALSHA", command.SHA(nodetest.RedsyncDelete), "1", "lock", "c1-0"}
 	item := model.Item{Key: "lock", Value: "c1-0"}
 	b.ReportAllocs()
 	for b.Loop() {

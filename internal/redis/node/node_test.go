@@ -11,7 +11,11 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/redis/node"
+	"github.com/redlock-sim/redlock-sim/internal/redis/node/nodetest"
 )
+
+// epoch is where the clocks of the tests begin, in s since 1970.
+const epoch = int64(1_700_000_000)
 
 // client is a connection of a test.
 type client struct {
@@ -142,7 +146,8 @@ func TestItemsAreCopied(t *testing.T) {
 					deep = append(deep, it)
 				}
 			}
-			c.Do(nil, draw(t, epoch))
+			pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }
+			c.Do(nil, nodetest.Words{Pick: pick, Now: epoch * 1000}.Draw(nodetest.Names()))
 			if len(copied) > 0 && !reflect.DeepEqual(copied, deep) {
 				t.Fatalf("a copy has become %+v, and was %+v", copied, deep)
 			}

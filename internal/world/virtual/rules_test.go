@@ -1,10 +1,12 @@
 package virtual
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -15,6 +17,16 @@ type bench struct {
 	t    *testing.T
 	n    *redisModel
 	conn connection
+}
+
+// modelNode is a node of the model with a clock that stands still.
+func modelNode(t testing.TB, p world.Persistence) *redisModel {
+	w, err := Open(context.Background(), world.Spec{Lock: lock.Config{Key: "unwatched"}, Nodes: []world.Node{{Name: "A", Persistence: p}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	return w.nodes[0].model()
 }
 
 func newBench(t *testing.T, p world.Persistence, at int64) *bench {
@@ -136,6 +148,21 @@ func TestAPauseEndsWithOneFsync(t *testing.T) {
 	b.n.resume()
 	if got := b.saved("a"); got != "2" {
 		t.Errorf("%q is safe after a pause in which two writes came", got)
+	}
+}
+
+// TestARestartSyncsNothing: what a process has appended is synced when the next one writes.
+func TestARestartSyncsNothing(t *testing.T) {
+	now := int64(epoch / time.Second)
+	b := newBench(t, world.AOFEverysec, now)
+	b.do(command.Set("a", "1", 0))
+	b.n.kill()
+	b.n.restart(world.KeepData)
+	if b.at(now + 5); b.saved("a") != "" {
+		t.Error("a restart has synced what was appended before")
+	}
+	if b.do(command.Set("b", "1", 0)); b.saved("a") != "1" {
+		t.Error("the first write of a second has not synced what was appended before")
 	}
 }
 

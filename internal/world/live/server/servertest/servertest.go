@@ -94,9 +94,6 @@ func (r *Redis) Kill() {
 	}
 }
 
-// PID is the number of its process.
-func (r *Redis) PID() int { return r.child.PID() }
-
 // Info reads a field of a section of INFO.
 func (r *Redis) Info(section, field string) string {
 	return server.InfoField(r.RDB.Info(context.Background(), section).Val(), field)

@@ -106,7 +106,7 @@ func pop(event string) func(x *call, w []string) {
 		} else {
 			x.bulk(taken[0])
 		}
-		x.saveList(it, event)
+		x.n.eventsFirst(func() { x.saveList(it, event) })
 	}
 }
 
@@ -237,7 +237,7 @@ func ltrim(x *call, w []string) {
 	if len(it.List) > 0 {
 		from, to, _ := x.span(w[2], w[3], len(it.List))
 		it.List = it.List[from:to]
-		x.saveList(it, "ltrim")
+		x.n.eventsFirst(func() { x.saveList(it, "ltrim") })
 	}
 	x.ok()
 }

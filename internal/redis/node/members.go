@@ -111,7 +111,11 @@ func removing(kind model.Kind, c class, event string) func(x *call, w []string) 
 			return
 		}
 		n := s.remove(w[2:]...)
-		if n > 0 {
+		switch {
+		case n == 0:
+		case kind == model.SortedSet:
+			x.n.eventsFirst(func() { x.save(s, event) })
+		default:
 			x.save(s, event)
 		}
 		x.count(n)

@@ -14,6 +14,9 @@ type tracking struct {
 	changed []change
 	// flushing: all keys are being removed, of which one message tells.
 	flushing bool
+	// holding: who has read a key is told of it after its events; held are such keys.
+	holding bool
+	held    []string
 }
 
 // change is a key that was changed, and by whom; 0: nobody.
@@ -53,6 +56,10 @@ func (n *Node) Modified(key string) {
 	if n.flushing {
 		return
 	}
+	if n.holding {
+		n.held = append(n.held, key)
+		return
+	}
 	if slices.ContainsFunc(n.conns, func(c *Conn) bool { return c.tracks.on && c.tracks.bcast }) {
 		k := change{key: key}
 		if n.current != nil {
@@ -72,6 +79,17 @@ func (n *Node) Modified(key string) {
 	if n.current == nil {
 		n.broadcast()
 	}
+}
+
+// eventsFirst publishes what a command does to a key before it tells who has read the key. With most commands Redis does it the other way.
+func (n *Node) eventsFirst(do func()) {
+	n.holding = true
+	do()
+	n.holding = false
+	for _, key := range n.held {
+		n.Modified(key)
+	}
+	n.held = n.held[:0]
 }
 
 func (n *Node) conn(id int64) *Conn {

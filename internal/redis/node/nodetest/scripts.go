@@ -188,4 +188,6 @@ var LuaTexts = []string{
 	"local r = {} for w in string.gmatch('a b c', '%a') do r[#r + 1] = w end return r",
 	"return table.getn({1, 2})", "return next({})", "return {assert(1, 'x')}", "assert(false, 'no')", "assert(nil)",
 	"return tostring(2^31) .. ' ' .. 2^53", "return 100000000000000", "return 1e14 .. ''", "return 123456789012345678 .. ''",
+	"redis.setresp(3) return redis.call('info', 'cluster')", "redis.setresp(3) return redis.call('info', 'cluster').verbatim_string.format",
+	"return {verbatim_string = {format = 'mkd', string = 'x'}}", "return {verbatim_string = {format = 'mkd'}}",
 }

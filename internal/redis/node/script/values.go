@@ -1,7 +1,9 @@
 package script
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -80,7 +82,12 @@ func (m *machine) fromRedis(v resp.Value) lua.LValue {
 			t.RawSet(m.fromRedis(one), lua.LTrue)
 		}
 		return m.field("set", t)
-	case resp.Bulk, resp.Verbatim, resp.BigNumber, resp.BulkError:
+	case resp.Verbatim:
+		format, text, _ := strings.Cut(v.Text, ":")
+		t := m.field("format", lua.LString(format))
+		t.RawSetString("string", lua.LString(text))
+		return m.field("verbatim_string", t)
+	case resp.Bulk, resp.BigNumber, resp.BulkError:
 		if v.Null {
 			return lua.LFalse
 		}
@@ -190,8 +197,11 @@ func (w *writer) table(t *lua.LTable, depth int) {
 		w.each(of, resp.Set, depth)
 		return
 	}
-	if t.RawGetString("big_number") != lua.LNil || t.RawGetString("verbatim_string") != lua.LNil {
-		w.m.host.Unknown("Lua: an answer that is a big number or a verbatim string")
+	if of, ok := t.RawGetString("verbatim_string").(*lua.LTable); ok && w.verbatim(of) {
+		return
+	}
+	if t.RawGetString("big_number") != lua.LNil {
+		w.m.host.Unknown("Lua: an answer that is a big number")
 	}
 	n := 0
 	for t.RawGetInt(n+1) != lua.LNil {
@@ -201,6 +211,21 @@ func (w *writer) table(t *lua.LTable, depth int) {
 	for i := range n {
 		w.value(t.RawGetInt(i+1), depth+1)
 	}
+}
+
+// verbatim writes a text for people; false: it is none.
+func (w *writer) verbatim(t *lua.LTable) bool {
+	format, ok := text(t.RawGetString("format"))
+	s, isText := text(t.RawGetString("string"))
+	switch {
+	case !ok || !isText:
+		return false
+	case w.v3:
+		w.b = resp.AppendBulk(w.b, resp.Verbatim, fmt.Sprintf("%-3.3s:%s", format, s))
+	default:
+		w.b = resp.AppendBulk(w.b, resp.Bulk, s)
+	}
+	return true
 }
 
 // text is a string, or a number as one: what Lua takes for a string.

@@ -141,12 +141,14 @@ func (w *World) SetWallZero(at time.Duration) {
 func (w *World) NextExpiry(node string) (at time.Duration, key string) {
 	n := w.node(node).model()
 	n.seeClock()
+	rate := n.clock.rate()
 	for i := range n.memory.Items {
 		it := &n.memory.Items[i]
-		if it.Expires == 0 {
+		if it.Expires == 0 || rate == 0 {
 			continue
 		}
 		left := time.Duration(it.Expires+1)*time.Millisecond - time.Duration(n.memory.Now)*time.Microsecond
+		left = (time.Duration(float64(left)/rate) + time.Microsecond - 1).Truncate(time.Microsecond) // servers know nothing shorter
 		if due := w.s.now + left; at == 0 || due < at {
 			at, key = due, it.Key
 		}

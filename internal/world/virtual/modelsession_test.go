@@ -141,7 +141,7 @@ func (s *session) pass(gap time.Duration) {
 	end := s.now + gap
 	for s.watched || s.nodes[0].Persistence == world.AOFEverysec { // a removal is a write, which may be the one that is synced
 		next, ok := s.nextTouch()
-		if !ok || next.at >= end-grain {
+		if !ok || next.at > end {
 			break
 		}
 		if s.model != nil {
@@ -152,6 +152,7 @@ func (s *session) pass(gap time.Duration) {
 		s.until(next.at)
 		s.now = next.at
 		s.send(looking, "EXISTS", next.key)
+		end = max(end, s.now+grain)
 	}
 	s.now = end
 	s.until(end)
@@ -284,6 +285,7 @@ func (s *session) do(p *step) {
 		s.pass(looksWithin)
 	case p.promote != "":
 		if p.promote != s.primary {
+			s.askForAll()
 			s.must(s.w.Promote(p.promote))
 			s.primary = p.promote
 			s.now += resyncTakes
@@ -308,15 +310,17 @@ func (s *session) must(err error) {
 	}
 }
 
-// askForAll lets the primary remove all that has run out.
-func (s *session) askForAll() { s.send(looking, append([]string{"EXISTS"}, allKeys()...)...) }
+// askForAll lets the primary remove all that has run out, and tell its replicas.
+func (s *session) askForAll() {
+	s.settle()
+	s.send(looking, append([]string{"EXISTS"}, allKeys()...)...)
+	s.pass(time.Millisecond)
+}
 
 // look compares all keys of all nodes.
 func (s *session) look() {
 	if s.replicated { // replicas keep what has run out till the primary removes it, which it does when somebody asks
-		s.settle()
 		s.askForAll()
-		s.pass(time.Millisecond)
 	}
 	for _, n := range s.nodes {
 		if !s.w.Alive(n.Name) {
@@ -359,7 +363,7 @@ func (s *session) look() {
 var (
 	number    = regexp.MustCompile(`\$2\r\nid\r\n:\d+`)
 	errorLine = regexp.MustCompile(`user_script:(\d+): [^\r]*|(new function\): )[^\r]*|( script: [0-9a-f]{40})[^\r]*`)
-	unordered = regexp.MustCompile(`(?i)\b(smembers|keys|scan)\b`)
+	unordered = regexp.MustCompile(`(?i)\b(smembers|keys|scan|channels)\b`)
 )
 
 // alike leaves out what is not compared: the order of what has none, the number of a connection, and the interpreter's own words.

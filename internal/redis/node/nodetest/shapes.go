@@ -27,7 +27,7 @@ var shapes = map[string][]string{
 	"touch":       {"k", "k k"},
 	"type":        {"k"},
 	"keys":        {"glob"},
-	"scan":        {"0", "0 MATCH glob", "0 TYPE hash", "x", "0 COUNT 0", "0 COUNT 1000 MATCH glob", "0 y", "0 MATCH"},
+	"scan":        {"0 COUNT 1000", "0 COUNT 1000 TYPE hash", "x", "0 COUNT 0", "0 COUNT 1000 MATCH glob", "0 y", "0 MATCH"},
 	"rename":      {"k k"},
 	"renamenx":    {"k k"},
 	"flushall":    {"", "ASYNC", "x"},

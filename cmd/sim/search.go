@@ -82,6 +82,8 @@ is kept).`,
 	}
 	searchFlags(c, &r)
 	shardFlag(c, &shard)
+	c.Flags().BoolVar(&r.StrictModel, "strict-model", false,
+		"stop (exit code 5) if real servers differ from the model in a run that is found")
 	c.Flags().BoolVar(&allowPrograms, "allow-programs", false,
 		"allow the lock program that the scenario or sim.yaml names; read it first")
 	c.Flags().StringVar(&html, "html", "", "also write a summary to this HTML page")

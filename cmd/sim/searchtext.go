@@ -66,6 +66,9 @@ func (a *cli) printFound(k app.Found) {
 	if k.History != "" {
 		fmt.Fprintf(out, "  history    %s   of the run that violated it, as the report shows it; for sim check\n", k.History)
 	}
+	if k.Servers != "" {
+		fmt.Fprintf(out, "  servers    %s\n", k.Servers)
+	}
 	if k.Replay != "" {
 		fmt.Fprintf(out, "  replay     %s\n", k.Replay)
 	}

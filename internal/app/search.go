@@ -55,6 +55,8 @@ type Found struct {
 	File, Report, Note string
 	// History has the run that violated something, where that hardly shows again.
 	History string
+	// Servers says how real servers do in the same run, where models did it; empty: that is not said.
+	Servers string
 	// Replay is the command line that runs it again; empty: a shard found it.
 	Replay string
 	Proved bool
@@ -227,6 +229,12 @@ func (s *searching) choose(ctx context.Context) error {
 		of.Properties = lockProperties(target.ready, &v.Setup, waits(r, &v.Setup))
 	default:
 		of.Properties = v.Setup.Judged(SearchProperties())
+	}
+	if r.StrictModel {
+		if err := s.requireServers(ctx, v); err != nil {
+			s.leave()
+			return err
+		}
 	}
 	drawFor(of, r, &v.Setup)
 	r.Properties = words.Texts(of.Properties)

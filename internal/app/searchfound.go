@@ -33,8 +33,16 @@ func (s *searching) keepFound(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var servers againstServers
+	if s.real == nil && len(best) > 0 {
+		servers = s.findServers(ctx)
+		defer servers.leave()
+	}
 	for _, k := range best {
 		one, err := s.keepOne(ctx, k)
+		if err == nil && s.real == nil && k.Failed == nil {
+			err = s.holdAgainstServers(ctx, &servers, &one, k)
+		}
 		if err != nil {
 			return err
 		}

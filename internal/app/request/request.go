@@ -37,6 +37,8 @@ type Search struct {
 	Redis string `json:"redis,omitempty" part:"own"`
 	// Lock takes the place of the scenario's: a command, or a lock of sim.
 	Lock string `json:"lock,omitempty"`
+	// StrictModel stops where real servers differ from the model in a run that was found.
+	StrictModel bool `json:"strict-model,omitempty"`
 	Target
 	// Seed is the first seed, Seeds how many runs to make; 0: as many as the time allows.
 	Seed  uint64 `json:"seed"`

@@ -56,8 +56,6 @@ const (
 	// liveShowings is in how many runs a violation must be confirmed in real time before a lock is said to be broken, and mostRuns within
 	// how many runs.
 	liveShowings, mostRuns = 3, 10
-	// controls is in how many runs without the fault it is looked for.
-	controls = 3
 	// mostForCosts bounds a run that measures costs: of a slow lock few acquires are measured.
 	mostForCosts = 30 * time.Second
 	// mostUndecided is how often a question is put that could not be decided.
@@ -301,7 +299,7 @@ func (a *audit) measure(ctx context.Context, k *asked) *card.Cost {
 func (a *audit) control(ctx context.Context, k *asked) {
 	switch {
 	case k.cell.State == card.Broken:
-		if c := a.showsWithout(ctx, k, k.cell, controls, 1); c.shown > 0 {
+		if c := a.showsWithout(ctx, k, k.cell, a.showings(), 1); c.shown > 0 {
 			broken := *k.cell
 			broken.Why = sentence(fmt.Sprintf("%s (%s with the fault of %s, and also without it)", c.why, broken.Rate(), k.id))
 			k.aside, k.home = &broken, a.homeOf(ctx, k, &broken)
@@ -331,7 +329,7 @@ func (a *audit) control(ctx context.Context, k *asked) {
 		k.aside, k.home = &aside, a.homeOf(ctx, k, &aside)
 		k.cell.State, k.cell.Why, k.cell.Violated = card.Unknown, without(&aside), 0
 	}
-	if k.aside != nil && k.home == "" && k.aside.State == card.Broken && a.showsWithout(ctx, k, k.aside, controls, 1).shown > 0 {
+	if k.aside != nil && k.home == "" && k.aside.State == card.Broken && a.showsWithout(ctx, k, k.aside, a.showings(), 1).shown > 0 {
 		k.home = a.homeOf(ctx, k, k.aside)
 	}
 }
@@ -347,7 +345,7 @@ func (a *audit) homeOf(ctx context.Context, k *asked, cell *card.Cell) scenario.
 	}
 	left := v.Setup.Faults
 	v.Setup.Faults = scenario.Faults{}
-	if v.Setup.CheckFaults(0) == nil && a.showsIn(ctx, k, v, cell, controls, 1).shown > 0 {
+	if v.Setup.CheckFaults(0) == nil && a.showsIn(ctx, k, v, cell, a.showings(), 1).shown > 0 {
 		return scenario.Home(p)
 	}
 	return scenario.HomeWith(p, left)
@@ -365,7 +363,7 @@ type controlled struct {
 }
 
 // showsWithout makes the control: it runs the variant of a cell without the faults that the question is about. It stops when so
-// many runs have shown the violation; and where nothing was seen by then, after three runs.
+// many runs have shown the violation; and where none has, after as many as it takes to show one.
 func (a *audit) showsWithout(ctx context.Context, k *asked, cell *card.Cell, most, enough int) (c controlled) {
 	v, ok := k.guarantee.Control(*k.variant(cell.Variant))
 	if !ok {
@@ -376,7 +374,7 @@ func (a *audit) showsWithout(ctx context.Context, k *asked, cell *card.Cell, mos
 
 // showsIn runs a variant in the place of a cell's own.
 func (a *audit) showsIn(ctx context.Context, k *asked, v scenario.Variant, cell *card.Cell, most, enough int) (c controlled) {
-	for c.runs < most && c.shown < enough && (c.shown > 0 || c.runs < controls) {
+	for c.runs < most && c.shown < enough && (c.shown > 0 || c.runs < a.showings()) {
 		a.Phase(k.lock.Label, k.id, cell.Variant, "without the fault")
 		one, err := a.run(ctx, k, with(k.scenario, []scenario.Variant{v}), a.Trial.Seed+uint64(c.runs))
 		if err != nil || ctx.Err() != nil {

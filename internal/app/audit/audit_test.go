@@ -78,7 +78,7 @@ var audited = []struct {
 	{"set-nx-wait", "check_wait", nil}, // no lock on a replicated node keeps failover: that is by design
 	{"set-nx-wait-pooled", "", nil},
 	{"watchdog", "", nil},
-	{"watchdog", "extend", []string{"no-resurrection"}},
+	{"watchdog", "extend", []string{"paused-holder", "no-resurrection"}},
 	{"watchdog", "stop_renewal", []string{"lost-release"}},
 	{"watchdog", "renewal", []string{"stays-held"}},
 	{"watchdog", "own_thread", []string{"stays-held"}},

@@ -4,7 +4,6 @@ package guests
 
 import (
 	"context"
-	"fmt"
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -63,10 +62,7 @@ faults: [{at: 0s, promote: {node: B}}, {at: 100ms, promote: {node: B}}]
 	(&try{scenario: s.Name, variant: s.Variants[0], seed: 1, options: Options{Server: server}}).twice(t)
 }
 
-// inAnotherOrder are runs in which clients race so closely that a microsecond decides who is first.
-var inAnotherOrder = map[string]bool{"TestModelsAgreeWithServers/many-clients/three-nodes1002": true}
-
-// TestModelsAgreeWithServers judges runs with models and with real servers, seed by seed, and compares what happens to keys in which order.
+// TestModelsAgreeWithServers judges runs with models and with real servers, seed by seed.
 func TestModelsAgreeWithServers(t *testing.T) {
 	seeds := uint64(suite.Amount(t, 4, 1))
 	everyVariant(t, []string{"gc-pause", "node-restart", "failover", "one-node-clock-jump"}, func(t *testing.T, a *try) {
@@ -80,9 +76,6 @@ func TestModelsAgreeWithServers(t *testing.T) {
 				Open: func(spec world.Spec) (world.World, error) { return virtual.Open(context.Background(), spec) }})
 			if err != nil {
 				t.Fatalf("seed %d, models: %v", a.seed, err)
-			}
-			if agreed := Compare(onModels.History, out.History); agreed.Differs != "" && !inAnotherOrder[fmt.Sprint(t.Name(), a.seed)] {
-				t.Errorf("seed %d: %s", a.seed, agreed.Differs)
 			}
 			verdicts := make(map[checker.Property]checker.Verdict)
 			for _, f := range a.findings(onModels) {

@@ -386,7 +386,7 @@ func (s *suite) getWithin(ctx context.Context, c *client, within time.Duration) 
 			return held{}, err
 		}
 		if a.Type == program.Acquired {
-			h := held{Answer: a, asked: asked, answered: s.place.now(), until: asked + s.ttl(), wall: wall, ends: ends}
+			h := held{Answer: a, asked: asked, answered: s.place.latest(), until: asked + s.ttl(), wall: wall, ends: ends}
 			if a.Valid {
 				h.until = min(h.until, a.From+a.Validity)
 			}

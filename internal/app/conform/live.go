@@ -50,9 +50,10 @@ func openLive(_ context.Context, o *Options) (place, error) {
 	return &live{Options: o}, nil
 }
 
-func (l *live) now() time.Duration { return machine.Monotonic() }
-func (l *live) wall() time.Time    { return time.Now() }
-func (l *live) unknown() error     { return nil }
+func (l *live) now() time.Duration    { return machine.Monotonic() }
+func (l *live) latest() time.Duration { return machine.Monotonic() }
+func (l *live) wall() time.Time       { return time.Now() }
+func (l *live) unknown() error        { return nil }
 
 func (l *live) sleep(ctx context.Context, d time.Duration) error {
 	select {

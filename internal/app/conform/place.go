@@ -13,6 +13,8 @@ type place interface {
 	// now is CLOCK_MONOTONIC as programs read it, wall the time of day for programs and nodes.
 	now() time.Duration
 	wall() time.Time
+	// latest is the last that they can have read by now.
+	latest() time.Duration
 	// sleep lets time pass.
 	sleep(ctx context.Context, d time.Duration) error
 	// start starts the program of a client and greets it, which may take so long.

@@ -35,10 +35,11 @@ func openVirtual(ctx context.Context, o *Options) (place, error) {
 	return &virtual{Options: o, Testbed: testbed}, nil
 }
 
-func (v *virtual) now() time.Duration { return v.Now() }
-func (v *virtual) wall() time.Time    { return time.Unix(0, int64(v.Wall())) }
-func (v *virtual) unknown() error     { return v.Unknown() }
-func (v *virtual) close()             { _ = v.Close() }
+func (v *virtual) now() time.Duration    { return v.Now() }
+func (v *virtual) latest() time.Duration { return v.Latest() }
+func (v *virtual) wall() time.Time       { return time.Unix(0, int64(v.Wall())) }
+func (v *virtual) unknown() error        { return v.Unknown() }
+func (v *virtual) close()                { _ = v.Close() }
 
 func (v *virtual) sleep(_ context.Context, d time.Duration) error {
 	v.Sleep(d)
@@ -153,7 +154,7 @@ func (p *virtualProgram) take(line []byte) {
 		return
 	}
 	p.c.trace(false, line)
-	then, err := p.talk.Take(line, p.v.Now())
+	then, err := p.talk.Take(line, p.v.Latest())
 	if err != nil {
 		p.fail(err)
 		return
@@ -202,7 +203,7 @@ func (p *virtualProgram) ask(_ context.Context, m program.Message, within time.D
 	asked := p.v.Now()
 	got, err := p.exchange(func(answer func(program.Message)) { p.talk.Ask(&m, answer) }, &m, within)
 	if err == nil {
-		a, err = program.AnswerTo(m, got, asked, p.v.Now())
+		a, err = program.AnswerTo(m, got, asked, p.v.Latest())
 	}
 	if err != nil && p.v.Unknown() == nil && err != context.DeadlineExceeded { //nolint:errorlint // it is exchange's own
 		p.fail(err)

@@ -69,6 +69,9 @@ func (b *Testbed) Close() error {
 func (b *Testbed) Now() time.Duration  { return b.sup.Now() + supervisor.MonotonicAtStart }
 func (b *Testbed) Wall() time.Duration { return b.sup.Now() + wall }
 
+// Latest is the last that a program reads before time goes on: within a step its clocks are ahead.
+func (b *Testbed) Latest() time.Duration { return b.Now() + supervisor.Step - 1 }
+
 // Unknown is why what happens tells nothing; nil: it does.
 func (b *Testbed) Unknown() error {
 	if why := b.sup.Doubt(); why != "" {

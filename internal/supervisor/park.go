@@ -82,7 +82,7 @@ func (t *thread) schedule(w *wait) {
 			t.wake(launch.Response{Value: v, Error: -int32(e)})
 		}
 	}
-	e = h.s.at(w.deadline/step*step+slack, due)
+	e = h.s.at(nearest(w.deadline)+slack, due)
 	w.due = e
 }
 

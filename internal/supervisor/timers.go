@@ -56,7 +56,11 @@ func (x *timer) start(p *process) {
 		x.ring(p)
 		x.start(p)
 	}
-	e = h.s.at(ceiling(x.at), due)
+	at := x.at
+	if at%step != 0 {
+		at = nearest(at) + step
+	}
+	e = h.s.at(at, due)
 	x.due = e
 }
 

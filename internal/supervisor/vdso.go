@@ -205,7 +205,7 @@ const step = int64(Step)
 // phase is by how much the clocks of a process are ahead, within a step: programs that begin at the same instant on several hosts do not
 // see the same time, which some make their random numbers of.
 func (p *process) phase() int64 {
-	const first, most, host, each = 50, 400, 83, 7
+	const first, most, host, each = 50, 200, 83, 7
 	return first + (int64(p.program.host.number)*host+int64(p.number)*each)%most
 }
 
@@ -237,3 +237,7 @@ func (p *process) countReadings() {
 
 // ceiling is the next step.
 func ceiling(ns int64) int64 { return (ns + step - 1) / step * step }
+
+// nearest is the nearest step. Who waits from one instant to another, both of which were read, may name a span that is some nanoseconds
+// shorter or longer than whole steps: that shows only how often clocks were read.
+func nearest(ns int64) int64 { return (ns + step/2) / step * step }

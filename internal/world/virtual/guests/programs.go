@@ -394,6 +394,10 @@ func (e programEvents) Lost(grant uint64, last, at time.Duration, why string) {
 // AtPoint implements program.Events.
 func (e programEvents) AtPoint(name string, done func()) { e.p.m.AtPoint(name, done) }
 
+// rarelyCollects lets programs in Go collect garbage only when they have much of it. They would do it in the middle of some run, in which
+// their threads then go on in another order than in one that has just started.
+var rarelyCollects = []string{"GOGC=off", "GOMEMLIMIT=256MiB"}
+
 // environ is the environment of a program: that of this process but for what differs from one terminal to another, and what would make
 // runs differ.
 func (g *guests) environ(client string, more []string) []string {
@@ -401,5 +405,5 @@ func (g *guests) environ(client string, more []string) []string {
 	if err != nil {
 		g.Unknown(err.Error())
 	}
-	return environ(os.Environ(), dir, more)
+	return environ(append(os.Environ(), rarelyCollects...), dir, more)
 }

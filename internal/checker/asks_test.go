@@ -148,6 +148,13 @@ func TestTrueValidity(t *testing.T) {
 			s.changes(6, "A", history.KeyDeleted, "c1", 3, -1)
 			s.changes(9, "A", history.KeySet, "c1", 7, 1007)
 		}, Violated, "asked for the lock at 0.007 s"},
+		"what is late of the same try": {1102, func(s *script) { s.changes(20, "A", history.KeySet, "c1", 1, 1001) },
+			Violated, "asked for the lock at 0.001 s"},
+		"what is late of another": {1107, func(s *script) {
+			s.changes(9, "A", history.KeySet, "c1", 7, 1007)
+			s.changes(20, "A", history.KeySet, "c1", 1, 1001)
+			s.h.Events[len(s.h.Events)-1].Value.Owner = "of a try before"
+		}, Holds, ""},
 	} {
 		t.Run(name, func(t *testing.T) { checkAsks(t, TrueValidity, 1, c.until, c.did, c.want, c.why) })
 	}

@@ -98,9 +98,12 @@ func (t *terms) trueValidity() answer {
 			continue
 		}
 		// "it is not after the answer; or it is later than the TTL after the instant since when the client asks for the lock, by more
-		// than the allowance. What the client asks for by events that stand after the answer, and whose `at` is not after it, counts, too."
+		// than the allowance. What the client asks for by events that stand after the answer, and whose `at` is not after it, counts, too,
+		// unless the event has another owner value than the grant tells."
 		since := t.asksSinceBy(g, func(i int) bool {
-			return i < g.answered || t.asks(g, i) && t.events[i].Value.At().V() <= g.ret
+			owner := t.events[i].Value.Owner
+			return i < g.answered || t.asks(g, i) && t.events[i].Value.At().V() <= g.ret &&
+				(owner == "" || g.said.Owner == "" || owner == g.said.Owner)
 		})
 		asked := since > math.MinInt64
 		violated = violated || told.V() <= g.ret || asked && told.V() > later(later(since, ttl).V(), max(ttl/10, t.header.TTLStep)).V()

@@ -346,12 +346,18 @@ func (f *Facts) LatestTrueEnd(asked time.Duration) time.Duration {
 	return addUpToForever(addUpToForever(asked, f.GivenTTL()), f.ttlAllowance())
 }
 
+// ofAnotherTry reports that an event has another owner value than a grant tells: it is late, of a try that had failed.
+func (f *Facts) ofAnotherTry(g *Grant, i int) bool {
+	told, has := f.Event(g.Return).Value.Owner, f.Event(i).Value.Owner
+	return told != "" && has != "" && told != has
+}
+
 // AskedSince is since when the client of a grant asked for the lock by what it did before the
 // answer; NeverAsked: it asked fewer nodes than a quorum.
 func (f *Facts) AskedSince(g *Grant) time.Duration {
 	asked := f.newNodeRequests()
 	for _, i := range f.commandsFor(g) {
-		if i < g.Return || f.Event(i).F != history.KeyDeleted && f.LeftAt(i) <= f.At(g.Return) {
+		if i < g.Return || f.Event(i).F != history.KeyDeleted && f.LeftAt(i) <= f.At(g.Return) && !f.ofAnotherTry(g, i) {
 			asked.add(i)
 		}
 	}

@@ -2,7 +2,8 @@
 # Prints a table: whether `sim search --lock` finds each of eleven mistakes in virtual time, from nothing but the program: no scenario, no
 # kinds of faults, no property. virtual-detection.sh SIM [SEEDS [FOLDER [LONGEST [ONLY]]]]
 # A mistake counts as found if what was found is confirmed and shrunk within a minute of two processors, 120 s of processor time. LONGEST
-# bounds a search where other work slows it. A search that FOLDER has is not made again. "none" is the lock without a mistake.
+# bounds a search where other work slows it. It does not count if the lock without the
+# mistake shows the same with that schedule. A search that FOLDER has is not made again. "none" is the lock without a mistake.
 set -eu
 sim=$(readlink -f "${1:-bin/sim}")
 seeds=${2:-10}
@@ -42,9 +43,17 @@ while [ "$seed" -le "$seeds" ]; do
 		[ -s "$one.txt" ] && continue
 		(
 			"$sim" search --lock "$(command_of "$language" "$lock" "$mistake")" --seed $((seed * 1000000)) --for "$longest" --stop-at 1 \
-				--out "$one" || true
+				--out "$one" </dev/null || true
 			times
 		) >"$one.new" 2>&1
+		# The same schedule, and the lock without the mistake: it must not show.
+		file=$(ls "$one"/*.yaml 2>/dev/null | head -1 || true)
+		if [ -n "$file" ] && [ "$mistake" != none ]; then
+			sed "/^lock:/ { s/, \"--switch\"//; s/, \"*$mistake\"*\]/]/; }" "$file" >"$one/control"
+			mv "$one/control" "$one.control.yaml"
+			"$sim" replay "$one.control.yaml" --allow-programs --out "$one/control" </dev/null 2>&1 |
+				sed -n 's/^ .*violated, as expected$/&/p' >"$one.control" || true
+		fi
 		mv "$one.new" "$one.txt"
 	done
 	seed=$((seed + 1))
@@ -60,7 +69,7 @@ mistakes | grep -e "$only" | while read -r language lock mistake; do
 		cpu=$(seconds "$file")
 		took="$took $cpu"
 		runs="$runs $(sed -n 's/^search .* \([0-9]*\) runs* in .*/\1/p' "$file" | head -1)"
-		if grep -q '^  found .* fails with ' "$file" && ! grep -q '^  found .*\(not shown\|word alone\)' "$file" && [ "$cpu" -le $budget ]; then
+		if [ ! -s "${file%.txt}.control" ] && grep -q '^  found .* fails with ' "$file" && ! grep -q '^  found .*\(not shown\|word alone\)' "$file" && [ "$cpu" -le $budget ]; then
 			found=$((found + 1))
 			properties="$properties $(sed -n 's|^  found .*/search-\([a-z-]*\)-[0-9]*\.yaml.*|\1|p' "$file" | head -1)"
 		fi

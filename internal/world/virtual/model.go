@@ -94,7 +94,11 @@ func (n *redisModel) serve(k *call) bool {
 		return false
 	default:
 		n.memory.Refuse = n.refusal()
+		if k.clientDone { // what it does now is not what its client has just asked for
+			n.watch.sent = &sentCommand{left: k.left}
+		}
 		k.noScript = !n.execute(&k.cmd, k.link, k.conn, k.source, &k.reply)
+		n.watch.sent = nil
 		if n.persistence == world.AOFEverysec {
 			n.expireLater()
 		}

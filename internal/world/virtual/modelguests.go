@@ -37,9 +37,9 @@ func (n *redisModel) serveBatch(k *call) bool {
 		words := b.commands[b.done]
 		b.done++
 		var late time.Duration
-		n.watch.guest = &guestCommand{k.left, words}
+		n.watch.sent = &sentCommand{k.left, words}
 		n.accountWrites(k.link, k.conn, func() { b.out, late = g.server.Do(b.out, words) })
-		n.watch.guest = nil
+		n.watch.sent = nil
 		if late > 0 {
 			n.serveLater(k, late)
 			return false

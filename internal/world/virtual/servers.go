@@ -83,8 +83,11 @@ func (h *Host) Keys(why Cause) model.Observer {
 	o := h.watch
 	if c := why.Conn; c != nil {
 		o.from = c.link
-		if c.guest() {
-			o.guest = &guestCommand{why.Left, why.Words}
+		switch a, builtIn := c.far.(*caller); {
+		case c.guest():
+			o.sent = &sentCommand{why.Left, why.Words}
+		case builtIn && a.call != nil && a.call.clientDone:
+			o.sent = &sentCommand{left: why.Left}
 		}
 	}
 	return &o

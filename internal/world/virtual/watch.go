@@ -22,19 +22,19 @@ type watch struct {
 	patterns program.Patterns
 	// from is the link whose command is carried out; nil: none.
 	from *clientLink
-	// guest is what a guest's command asks; nil: the command is none of a guest's.
-	guest *guestCommand
+	// sent is the command that is carried out, if it is a guest's or its client waits for it no more; nil: it is another.
+	sent *sentCommand
 }
 
-// guestCommand is a command of a guest, and when it left its client.
-type guestCommand struct {
+// sentCommand is a command of which the history tells when it left its client. words are those of a guest's: they may name an instant.
+type sentCommand struct {
 	left  time.Duration
 	words []string
 }
 
 // askedUntil is the run time till which the command asks for a key: by the clocks of clients where
 // it names that instant, and else from when it left its client.
-func (a *guestCommand) askedUntil(w *World, it *model.Item, ttl time.Duration) history.Int {
+func (a *sentCommand) askedUntil(w *World, it *model.Item, ttl time.Duration) history.Int {
 	if ttl <= 0 {
 		return history.Int{}
 	}
@@ -93,9 +93,9 @@ func (o *watch) recordKey(f history.F, it *model.Item, caller string, ttl time.D
 		if it.Expires > 0 { // it may end in this very millisecond
 			v.Grant = o.w.grantOfTTL(history.Some(int64(ttl)))
 		}
-		if o.guest != nil {
-			v.Outcome = &history.Outcome{At: history.Some(int64(o.guest.left))}
-			v.OwnGrant().ValidUntil = o.guest.askedUntil(o.w, it, ttl)
+		if o.sent != nil {
+			v.Outcome = &history.Outcome{At: history.Some(int64(o.sent.left))}
+			v.OwnGrant().ValidUntil = o.sent.askedUntil(o.w, it, ttl)
 		}
 	}
 	o.w.record(history.Event{Process: o.node, Type: history.Info, F: f, Value: v})

@@ -83,7 +83,9 @@ type table struct {
 func (b *table) set(number int, f *file) {
 	b.unset(number)
 	b.files[number] = f
-	f.uses++
+	if f != alwaysReady { // it is that of all supervisors
+		f.uses++
+	}
 }
 
 func (b *table) unset(number int) {

@@ -408,7 +408,7 @@ func awaitMark(t *rapid.T, m *monitor, n *server.Node) {
 
 // fitsNow compares a replay with what a query found a moment ago.
 func fitsNow(got command.Key, s keyState, now command.Span) bool {
-	switch gone := s.ttl.IsSet() && s.till+time.Duration(s.ttl.V()).Milliseconds() < now.To; {
+	switch gone := s.ttl.IsSet() && s.till+time.Duration(s.ttl.V()).Milliseconds() <= now.To; {
 	case got.Holds == command.Absent && gone: // it has gone since
 		return true
 	case s.kind == "none":

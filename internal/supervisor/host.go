@@ -4,6 +4,7 @@ package supervisor
 
 import (
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"time"
 )
@@ -45,7 +46,9 @@ func (s *Supervisor) NewHost(name string, ip [4]byte) *Host {
 	h := &Host{Name: name, IP: ip, s: s, number: len(s.hosts)}
 	h.wall = Clock{Base: int64(s.Wall), Rate: 1}
 	h.monotonic = Clock{Base: int64(MonotonicAtStart), Rate: 1}
-	h.random = hashText(name)
+	random := fnv.New64a()
+	_, _ = random.Write([]byte(name))
+	h.random = random.Sum64()
 	s.hosts = append(s.hosts, h)
 	return h
 }
@@ -142,12 +145,4 @@ type Address struct {
 func (h *Host) seed() uint64 {
 	h.started++
 	return mixed(h.s.Seed, h.random, h.started-1)
-}
-
-func hashText(s string) (h uint64) {
-	h = 14695981039346656037
-	for _, c := range []byte(s) {
-		h = (h ^ uint64(c)) * 1099511628211
-	}
-	return h
 }

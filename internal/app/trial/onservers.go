@@ -35,10 +35,10 @@ func RunOnServers(
 	if o.Lacking = place.Refusal(&v); o.Lacking != "" {
 		return o, nil
 	}
+	engine := virtual.Engine{Step: time.Microsecond}
+	defer engine.Close()
 	c := runner.Config{Scenario: s.Name, Variant: v, Seed: seed, World: request.Virtual,
-		Open: func(spec world.Spec) (world.World, error) {
-			return (&virtual.Engine{Step: time.Microsecond}).Open(ctx, spec)
-		}}
+		Open: func(spec world.Spec) (world.World, error) { return engine.Open(ctx, spec) }}
 	models, err := runner.Run(c)
 	if err != nil {
 		return o, err

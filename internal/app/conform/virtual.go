@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
@@ -111,10 +110,6 @@ func (v *virtual) start(_ context.Context, c *client, within time.Duration) (run
 		Errors: func(text []byte) { _, _ = c.log.Write(text) },
 		Ended: func(how string) {
 			v.left = append(v.left, p.Left()...)
-			if how == "ended" {
-				how = "exit status 0"
-			}
-			how = strings.TrimPrefix(strings.TrimPrefix(how, "ended with "), "ended by ")
 			p.fail(&program.Ended{Command: v.Command, How: how, Last: c.log.Last()})
 		},
 	})

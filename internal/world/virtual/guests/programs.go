@@ -88,20 +88,16 @@ func (g *guests) Lock(m *virtual.Machine) (lock.Lock, error) {
 
 // start starts the program.
 func (p *lockProgram) start() error {
-	c, g := p.m.Config(), p.g
+	c := p.m.Config()
 	p.booted = supervisor.MonotonicAtStart
 	p.host.SetClocks(wallAtStart, supervisor.Clock{Base: int64(p.booted), Rate: 1})
-	command := c.Program.Command
-	path, err := exec.LookPath(command[0])
-	if err == nil {
-		path, err = filepath.Abs(path)
-	}
+	o, err := lockCommand(p.g.scratch, p.m.Client(), c.Program.Command, c.Program.Environ())
 	if err != nil {
-		return fmt.Errorf("failed to find the lock program: %w", err)
+		return err
 	}
 	p.begin()
-	o := p.outputs()
-	o.Path, o.Args, o.Env = path, command[1:], g.environ(p.m.Client(), c.Program.Environ())
+	said := p.outputs()
+	o.Output, o.Errors, o.Ended = said.Output, said.Errors, said.Ended
 	if p.running, err = p.host.Start(o); err != nil {
 		return fmt.Errorf("failed to start the lock program: %w", err)
 	}
@@ -136,11 +132,15 @@ func (g *guests) clockOf(c virtual.Clock) supervisor.Clock {
 
 // ended says how the program ended.
 func (p *lockProgram) ended(how string) error {
+	return &program.Ended{Command: p.m.Config().Program.Command, How: asInRealTime(how), Last: p.talk.Log.Last()}
+}
+
+// asInRealTime says how a program ended in the words that real time has for it.
+func asInRealTime(how string) string {
 	if how == "ended" {
-		how = "exit status 0"
+		return "exit status 0"
 	}
-	how = strings.TrimPrefix(strings.TrimPrefix(how, "ended with "), "ended by ")
-	return &program.Ended{Command: p.m.Config().Program.Command, How: how, Last: p.talk.Log.Last()}
+	return strings.TrimPrefix(strings.TrimPrefix(how, "ended with "), "ended by ")
 }
 
 // begin expects the answers to the first messages.
@@ -398,12 +398,17 @@ func (e programEvents) AtPoint(name string, done func()) { e.p.m.AtPoint(name, d
 // their threads then go on in another order than in one that has just started.
 var rarelyCollects = []string{"GOGC=off", "GOMEMLIMIT=256MiB"}
 
-// environ is the environment of a program: that of this process but for what differs from one terminal to another, and what would make
-// runs differ.
-func (g *guests) environ(client string, more []string) []string {
-	dir, err := g.folder(client)
-	if err != nil {
-		g.Unknown(err.Error())
+// lockCommand is what is started as the lock program of a client. Its environment is that of this process but for what differs from one
+// terminal to another, and what would make runs differ.
+func lockCommand(scratch, client string, command, more []string) (c supervisor.Command, err error) {
+	c.Path, err = exec.LookPath(command[0])
+	if err == nil {
+		c.Path, err = filepath.Abs(c.Path)
 	}
-	return environ(append(os.Environ(), rarelyCollects...), dir, more)
+	if err != nil {
+		return c, fmt.Errorf("failed to find the lock program: %w", err)
+	}
+	dir, err := folderIn(scratch, client)
+	c.Args, c.Env = command[1:], environ(append(os.Environ(), rarelyCollects...), dir, more)
+	return c, err
 }

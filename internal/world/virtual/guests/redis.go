@@ -41,18 +41,35 @@ func (s *redisServer) usable() bool { return !s.snapshots() || s.beginsJournal()
 
 // do asks the server something while time stands still.
 func (s *redisServer) do(words ...string) (string, error) {
-	answer, err := s.ask(resp.AppendCommand(nil, words...))
+	answers, err := answersTo(s.ask, words)
 	if err != nil {
+		return "", fmt.Errorf("node %s: %w", s.h.Name(), err)
+	}
+	if err, failed := answers[0].(error); failed {
 		return "", err
 	}
-	v, _, err := resp.Parse(answer)
+	return fmt.Sprint(answers[0]), nil
+}
+
+// answersTo carries out commands by ask, which sends a server something and returns what it answers at once. What one of them cannot do is
+// an error among the answers.
+func answersTo(ask func([]byte) ([]byte, error), commands ...[]string) (answers []any, err error) {
+	var text []byte
+	for _, words := range commands {
+		text = resp.AppendCommand(text, words...)
+	}
+	answer, err := ask(text)
 	if err != nil {
-		return "", fmt.Errorf("node %s did not answer %q: %w", s.h.Name(), words, err)
+		return nil, err
 	}
-	if err, failed := v.Plain().(error); failed {
-		return "", err
+	for _, words := range commands {
+		v, n, err := resp.Parse(answer)
+		if err != nil {
+			return nil, fmt.Errorf("it did not answer %q: %w", words, err)
+		}
+		answers, answer = append(answers, v.Plain()), answer[n:]
 	}
-	return fmt.Sprint(v.Plain()), nil
+	return answers, nil
 }
 
 // inStep implements kind: a replica has what its primary has, and the primary knows it, as it is when a run begins.

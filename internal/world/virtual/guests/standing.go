@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
 	"github.com/redlock-sim/redlock-sim/internal/supervisor"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
@@ -149,26 +148,17 @@ func (s *redisServer) tidy() error {
 		return errors.New("it is a replica, or keeps its data")
 	}
 	s.endConnections()
-	var all []byte
-	for _, words := range tidies {
-		all = resp.AppendCommand(all, words...)
-	}
-	answers, err := s.ask(all)
+	answers, err := answersTo(s.ask, tidies...)
 	if err != nil {
 		return err
 	}
-	var last any
-	for _, words := range tidies {
-		v, n, err := resp.Parse(answers)
-		if err != nil {
-			return fmt.Errorf("it did not answer %q: %w", words, err)
-		}
-		answers, last = answers[n:], v.Plain()
-		if why, failed := last.(error); failed && !strings.Contains(why.Error(), "unknown command") { // before version 7 there are no functions
-			return fmt.Errorf("it answered %q: %w", words, why)
+	for i, answer := range answers {
+		if why, failed := answer.(error); failed && !strings.Contains(why.Error(), "unknown command") { // before version 7 there are no functions
+			return fmt.Errorf("it answered %q: %w", tidies[i], why)
 		}
 	}
-	if info := fmt.Sprint(last); !strings.Contains(info, "connected_clients:1\r") || !strings.Contains(info, "blocked_clients:0\r") {
+	info := fmt.Sprint(answers[len(answers)-1])
+	if !strings.Contains(info, "connected_clients:1\r") || !strings.Contains(info, "blocked_clients:0\r") {
 		return fmt.Errorf("somebody is connected: %q", info)
 	}
 	return s.cutJournal()

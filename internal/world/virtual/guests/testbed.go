@@ -7,13 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
-	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
 	"github.com/redlock-sim/redlock-sim/internal/supervisor"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
@@ -183,25 +181,17 @@ type Heard struct {
 
 // Start starts a program on the host of a name. It may have run there before.
 func (b *Testbed) Start(name string, command []string, h Heard) (*TestbedProgram, error) {
-	path, err := exec.LookPath(command[0])
-	if err == nil {
-		path, err = filepath.Abs(path)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("failed to find the program: %w", err)
-	}
-	dir, err := folderIn(b.scratch, name)
+	c, err := lockCommand(b.scratch, name, command, nil)
 	if err != nil {
 		return nil, err
 	}
 	p := &TestbedProgram{b: b, host: b.host(name, 3)}
 	later := func(do func()) { b.inbox = append(b.inbox, do) }
-	p.Program, err = p.host.Start(supervisor.Command{Path: path, Args: command[1:], Env: environ(os.Environ(), dir, nil),
-		Output: func(line []byte) { line = slices.Clone(line); later(func() { h.Line(line) }) },
-		Errors: func(text []byte) { text = slices.Clone(text); later(func() { h.Errors(text) }) },
-		Ended:  func(how string) { later(func() { h.Ended(how) }) }})
-	if err != nil {
-		return nil, fmt.Errorf("failed to start the program: %w", err)
+	c.Output = func(line []byte) { line = slices.Clone(line); later(func() { h.Line(line) }) }
+	c.Errors = func(text []byte) { text = slices.Clone(text); later(func() { h.Errors(text) }) }
+	c.Ended = func(how string) { later(func() { h.Ended(asInRealTime(how)) }) }
+	if p.Program, err = p.host.Start(c); err != nil {
+		return nil, fmt.Errorf("failed to start the lock program: %w", err)
 	}
 	return p, nil
 }
@@ -298,23 +288,8 @@ func (s *TestbedServer) Dead() bool { return s.running.HasEnded() }
 
 // Do carries out commands of Redis, one after the other while time stands still. What one of them cannot do is an error among the answers.
 func (s *TestbedServer) Do(commands [][]string) (answers []any, err error) {
-	var text []byte
-	for _, words := range commands {
-		text = resp.AppendCommand(text, words...)
-	}
-	answer, err := s.ask(text)
-	for range commands {
-		if err != nil {
-			break
-		}
-		var v resp.Value
-		var n int
-		if v, n, err = resp.Parse(answer); err == nil {
-			answers, answer = append(answers, v.Plain()), answer[n:]
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(s.b.Unknown(), fmt.Errorf("node %s did not answer: %w", s.Name, err))
+	if answers, err = answersTo(s.ask, commands...); err != nil {
+		return nil, errors.Join(s.b.Unknown(), fmt.Errorf("node %s: %w", s.Name, err))
 	}
 	return answers, nil
 }

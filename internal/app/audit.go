@@ -202,22 +202,16 @@ func realInAudit(ctx context.Context, r *request.Audit, locks []audit.Lock) (boo
 	if r.World != request.Virtual {
 		return false, nil
 	}
-	real := server.Provider(r.Nodes) == server.Process
+	list := make([]virtualLock, len(locks))
 	for i := range locks {
-		if err := checkVirtualLock("--lock "+locks[i].Label, locks[i].Program, r.Nodes); err != nil {
-			return false, err
-		}
-		real = real || locks[i].Program != nil
+		list[i] = virtualLock{"--lock " + locks[i].Label, locks[i].Program}
 	}
-	if !real {
-		if r.Redis != "" {
-			return false, errNoServers
-		}
-		return false, nil
+	path, err := serverFor(ctx, r.Nodes, r.Redis, list...)
+	if path == "" || err != nil {
+		return false, err
 	}
 	r.Nodes = string(server.Process)
-	_, _, err := trial.VirtualServer(ctx, r.Redis)
-	return true, err
+	return true, nil
 }
 
 // auditDir is the folder of an audit, or of its share.

@@ -112,30 +112,17 @@ func (s *running) greetPrograms(ctx context.Context, list []*scenario.Scenario) 
 // enterVirtual makes sure that what is real in virtual time can be had: lock programs, and the servers that they meet.
 func (s *running) enterVirtual(ctx context.Context, list []*scenario.Scenario, own *scenario.StandIn) error {
 	r := &s.out.Request
-	real := server.Provider(r.Nodes) == server.Process
+	var locks []virtualLock
 	if own != nil {
-		if err := checkVirtualLock("--lock", own.Program, r.Nodes); err != nil {
-			return err
-		}
-		real = real || own.Program != nil
+		locks = append(locks, virtualLock{"--lock", own.Program})
 	} else {
 		for _, sc := range list {
 			for i := range sc.Variants {
-				p := sc.Variants[i].Setup.Lock.Program
-				if err := checkVirtualLock(sc.File, p, r.Nodes); err != nil {
-					return err
-				}
-				real = real || p != nil
+				locks = append(locks, virtualLock{sc.File, sc.Variants[i].Setup.Lock.Program})
 			}
 		}
 	}
-	if !real {
-		if r.Redis != "" {
-			return errNoServers
-		}
-		return nil
-	}
-	if _, _, err := trial.VirtualServer(ctx, r.Redis); err != nil {
+	if path, err := serverFor(ctx, r.Nodes, r.Redis, locks...); path == "" || err != nil {
 		return err
 	}
 	if r.Tries > 1 {
@@ -146,6 +133,30 @@ func (s *running) enterVirtual(ctx context.Context, list []*scenario.Scenario, o
 		r.Jobs = runtime.NumCPU()
 	}
 	return s.enterLive()
+}
+
+// virtualLock is a lock in virtual time: where it is named, and its program; nil is a lock of sim.
+type virtualLock struct {
+	where   string
+	program *lock.Program
+}
+
+// serverFor is the program of the real servers that locks meet in virtual time; empty: all nodes are models.
+func serverFor(ctx context.Context, nodes, redis string, locks ...virtualLock) (path string, err error) {
+	real := server.Provider(nodes) == server.Process
+	for _, l := range locks {
+		if err := checkVirtualLock(l.where, l.program, nodes); err != nil {
+			return "", err
+		}
+		real = real || l.program != nil
+	}
+	switch {
+	case real:
+		path, _, err = trial.VirtualServer(ctx, redis)
+	case redis != "":
+		err = errNoServers
+	}
+	return path, err
 }
 
 // errNoServers refuses a program of servers where there are none.

@@ -125,14 +125,7 @@ func (l *realSearch) find(ctx context.Context, r *request.Search, where string) 
 		}
 		return nil
 	}
-	if err := checkVirtualLock(where, l.program, r.Nodes); err != nil {
-		return err
-	}
-	if l.program != nil || server.Provider(r.Nodes) == server.Process {
-		l.server, _, err = trial.VirtualServer(ctx, r.Redis)
-	} else if r.Redis != "" {
-		err = errNoServers
-	}
+	l.server, err = serverFor(ctx, r.Nodes, r.Redis, virtualLock{where, l.program})
 	return err
 }
 

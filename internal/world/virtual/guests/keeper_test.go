@@ -13,12 +13,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
+	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
 // newKeeper makes one that must end well.
@@ -140,6 +143,70 @@ func compareKept(t *testing.T, k *Keeper, names []string, own *scenario.StandIn,
 		}
 	}
 	t.Logf("%d servers were kept, %d were not; %d programs were kept, %d were not", k.left, k.ended, k.waited, k.stopped)
+}
+
+// TestKeepers: of runs side by side each has machines of its own, which go from run to run; and the history is that with all started afresh.
+func TestKeepers(t *testing.T) {
+	o := Options{Server: redis(t), Programs: true}
+	own := standIn(t, itself(well)(t))
+	k := NewKeepers(context.Background())
+	defer func() {
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	run := func(a *try, open func(world.Spec) (world.World, error)) []byte {
+		var history bytes.Buffer
+		c := runner.Config{Scenario: a.scenario, Variant: a.variant, Seed: a.seed, World: "virtual", Started: time.Unix(0, 0),
+			Program: a.program, History: &history, Open: open}
+		if _, err := runner.Run(c); err != nil {
+			t.Errorf("%s, seed %d: %v", a.scenario, a.seed, err)
+		}
+		return history.Bytes()
+	}
+	const workers, rounds = 3, 3
+	list := scenarios(t, []string{"set-nx-px", "dead-holder"})
+	var wg sync.WaitGroup
+	for worker := range workers {
+		wg.Go(func() {
+			for round := range rounds {
+				for _, s := range list {
+					a := &try{scenario: s.Name, variant: s.Variants[0].With(own), seed: uint64(worker + round), program: &own.Ready}
+					want := run(a, func(spec world.Spec) (world.World, error) { return Open(t.Context(), spec, o) })
+					got := run(a, func(spec world.Spec) (world.World, error) { return k.Open(t.Context(), spec, o) })
+					if !bytes.Equal(want, got) {
+						t.Errorf("%s, seed %d: two histories: %s", a.scenario, a.seed, difference(want, got))
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	left := 0
+	for _, one := range k.idle {
+		left += one.left
+	}
+	if n := len(k.idle); n == 0 || n > 2*workers || left < 2*2*workers*(rounds-1) {
+		t.Errorf("%d keepers have kept %d servers", n, left)
+	}
+}
+
+// TestKeepersAreFew: the keepers that were not used for longest end.
+func TestKeepersAreFew(t *testing.T) {
+	k := NewKeepers(t.Context())
+	fits := func(i int) string { return strconv.Itoa(i) }
+	for i := range mostIdle + 2 {
+		k.give(k.take(fits(i)))
+	}
+	k.give(k.take(fits(2)))
+	k.give(k.take(fits(0)))
+	var all []string
+	for _, one := range k.idle {
+		all = append(all, one.fits)
+	}
+	if len(all) != mostIdle || all[mostIdle-1] != "0" || all[mostIdle-2] != "2" || slices.Contains(all, "3") {
+		t.Errorf("there are %q", all)
+	}
 }
 
 // TestProgramsThatCannotGoOn: whatever goes wrong when a program is to be set up again, another one takes its place.

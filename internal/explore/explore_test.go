@@ -179,7 +179,7 @@ func failsFromFile(t *testing.T, k *Shrunk) {
 	}
 }
 
-// TestDrawnIsValid: what is drawn, and what is made of it by many changes, is what
+// TestDrawnIsValid: what is drawn, for models and for real servers, and what is made of it by many changes, is what
 // the loader accepts: also where the scenario has killed a node for good, the
 // resource is on the node, the time is short, or the lease long.
 func TestDrawnIsValid(t *testing.T) {
@@ -200,7 +200,11 @@ func TestDrawnIsValid(t *testing.T) {
 		}
 		own := setup.Faults.List
 		drawn, seeds := 0, suite.Amount(t, 300, 60)
+		aimed := newAim(d, []string{"SET", "EVALSHA"})
 		for seed := range uint64(seeds) {
+			if d.aim = nil; seed%2 == 1 {
+				d.aim = aimed
+			}
 			s := d.follow(Lineage{seed})
 			for n := range uint64(4) {
 				setup.Faults.List = slices.Concat(own, s.faults)

@@ -216,7 +216,8 @@ type searcher struct {
 func (w *searcher) plan(run uint64) (Lineage, schedule) {
 	seed := w.First + run
 	r := rand.New(rand.NewPCG(seed, 0x706c616e))
-	if w.Unguided || len(w.corpus.entries) == 0 || r.IntN(2) == 0 {
+	drawn := w.Unguided || len(w.corpus.entries) == 0 || r.IntN(2) == 0
+	if drawn || w.Real != nil && r.IntN(2) == 0 { // with real servers changing less takes fewer runs
 		return Lineage{seed}, schedule{w.drawer.draw(seed), seed}
 	}
 	if len(w.near) > 0 && r.IntN(4) == 0 {

@@ -122,7 +122,7 @@ func (d *drawer) add(r *rand.Rand, list []scenario.Fault, kind string) []scenari
 			if client := sender(&f); client != "" && r.IntN(4) > 0 { // it strikes who has just sent or is to be answered
 				narrow := d.cast
 				narrow.Clients = []string{client}
-				if d.aim != nil && r.IntN(2) == 0 {
+				if d.aim != nil && kind == "pause" && r.IntN(2) == 0 {
 					narrow.Nodes = nil
 				}
 				f.Params = d.params(r, kind, narrow)

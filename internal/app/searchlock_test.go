@@ -78,7 +78,7 @@ func firstFound(tb testing.TB, n int, first, most uint64) uint64 {
 	return r.Found[0].Run + 1
 }
 
-// A search for a lock, of which nothing but its name is said, finds each mistake in fewer runs than a minute has with lock programs and real
+// A search for a lock, of which nothing but its name is said, finds each mistake. A minute has some hundred runs with lock programs and real
 // servers.
 func TestLockSearchFinds(t *testing.T) {
 	for n, m := range lockMistakes {

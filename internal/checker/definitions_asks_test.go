@@ -108,7 +108,8 @@ func (t *terms) trueValidity() answer {
 				return i < g.answered
 			}
 			last, some := before[place{t.events[i].Process, v.Key}]
-			return v.At().V() <= g.ret && (v.Owner == "" || g.said.Owner == "" || v.Owner == g.said.Owner) && !(some && v.At().V() < last.since)
+			late := some && v.At().V() < last.since
+			return v.At().V() <= g.ret && (v.Owner == "" || g.said.Owner == "" || v.Owner == g.said.Owner) && !late
 		})
 		asked := since > math.MinInt64
 		violated = violated || told.V() <= g.ret || asked && told.V() > later(later(since, ttl).V(), max(ttl/10, t.header.TTLStep)).V()

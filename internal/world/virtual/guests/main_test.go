@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == asLockProgram {
 		serveLock(os.Args[2])
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/redlock-sim/redlock-sim/internal/machine.onStarterThread.func1.1"))
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) { _ = os.RemoveAll(builds.dir); os.Exit(code) }),
+		goleak.IgnoreTopFunction("github.com/redlock-sim/redlock-sim/internal/machine.onStarterThread.func1.1"))
 }
 
 // redis is the server of this machine.

@@ -24,6 +24,9 @@ func NewKeeper(context.Context, Options) *Keeper { return &Keeper{} }
 // Open says why nothing runs.
 func (*Keeper) Open(context.Context, world.Spec) (world.World, error) { return nil, Available() }
 
+// NotAgain is empty.
+func (*Keeper) NotAgain() string { return "" }
+
 // Close ends nothing.
 func (*Keeper) Close() error { return nil }
 

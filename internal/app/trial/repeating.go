@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual/guests"
 )
 
-// Repeating is what the trials of one command know of programs in virtual time: which of them repeat, that is two runs with one seed had the
-// same history. The zero value knows nothing.
+// Repeating is what the trials of one command know of programs in virtual time: which of them repeat, that is two runs with one seed had
+// the same history. The zero value knows nothing.
 type Repeating struct {
 	mu sync.Mutex
 	// known are the programs, by how each is started; empty is a lock of sim.

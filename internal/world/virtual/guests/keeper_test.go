@@ -226,12 +226,11 @@ func TestKeepers(t *testing.T) {
 // TestKeepersAreFew: the keepers that were not used for longest end.
 func TestKeepersAreFew(t *testing.T) {
 	k := NewKeepers(t.Context())
-	fits := func(i int) string { return strconv.Itoa(i) }
 	for i := range mostIdle + 2 {
-		k.give(k.take(fits(i)))
+		k.give(k.take(strconv.Itoa(i)))
 	}
-	k.give(k.take(fits(2)))
-	k.give(k.take(fits(0)))
+	k.give(k.take("2"))
+	k.give(k.take("0"))
 	var all []string
 	for _, one := range k.idle {
 		all = append(all, one.fits)

@@ -38,8 +38,8 @@ func violates(ctx context.Context, s *subject, out *runner.Outcome) bool {
 }
 
 // twice makes a run, and makes it again. It says where the second differs from the first; nil: nowhere. Of a program that is known to
-// repeat one is enough where nothing is violated, but for a sample. What was kept only decides whether one is: the run that comes out of two
-// had all started afresh.
+// repeat one is enough where nothing is violated, but for a sample. What was kept only decides whether one is: the run that comes out of
+// two had all started afresh.
 func (t *trial) twice(ctx context.Context, s *subject, c runner.Config) (out runner.Outcome, difference *history.Difference, err error) {
 	l := s.Setup.Lock.Program
 	known := t.Repeating.Repeats(l)

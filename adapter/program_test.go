@@ -22,11 +22,13 @@ import (
 
 func TestMain(m *testing.M) {
 	if os.Getenv("LOCK_PROGRAM") != "" {
-		Serve(Program{Name: "test", Version: "1.0", Class: "single", Keys: []string{"{key}"}, Can: []string{"validity"},
+		Serve(Program{Name: "test", Version: "1.0", Class: "single", Keys: []string{"{key}"}, Can: []string{"validity", "setup-again"},
 			Points: []string{"inside", "not armed"}}, openTest)
 	}
 	os.Exit(m.Run())
 }
+
+var closed []string
 
 // openTest is the lock of testdata/program.py, in Go. The lock's key says what it does.
 func openTest(s Setup) (Acquire, error) {
@@ -35,6 +37,10 @@ func openTest(s Setup) (Acquire, error) {
 		return nil, errors.New("no such node")
 	case "slow-open":
 		select {}
+	case "first":
+		for _, what := range []string{"a", "b"} {
+			s.OnClose(func() { closed = append(closed, what) })
+		}
 	}
 	return func(ctx context.Context) (Grant, error) {
 		g := Grant{Release: func(context.Context) error { return nil }}
@@ -70,6 +76,8 @@ func openTest(s Setup) (Acquire, error) {
 			g.Token, g.Until = new(int64), time.Now().Add(time.Second)
 			*g.Token = 7
 			g.Extend = func(context.Context) (time.Time, error) { return time.Now().Add(2 * time.Second), nil }
+		case "again":
+			g.Owner = fmt.Sprint(s.TTL.Seconds(), " ", strings.Join(closed, ""))
 		case "events":
 			renewed, lost := make(chan time.Time), make(chan struct{})
 			g.Renewed, g.Lost = renewed, lost
@@ -256,7 +264,7 @@ func TestReadyTellsOfTheProgram(t *testing.T) {
 				t.Errorf("%s: got %v, want %v", name, got[name], value)
 			}
 		}
-		if s := fmt.Sprint(got["can"], got["keys"], got["points"]); s != "[validity] [{key}] [inside not armed]" {
+		if s := fmt.Sprint(got["can"], got["keys"], got["points"]); s != "[validity setup-again] [{key}] [inside not armed]" {
 			t.Errorf("can, keys and points are %s", s)
 		}
 	})
@@ -530,6 +538,28 @@ func TestEndOfInput(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSetupAgain: before the lock is opened again, what was opened before is closed, the last first, and what was granted is forgotten.
+func TestSetupAgain(t *testing.T) {
+	inEach(t, func(t *testing.T, language string) {
+		p := opened(t, language, "first")
+		p.say(`{"type":"acquire","id":1}`)
+		p.hear("acquired")
+		p.say(strings.Replace(setup("again"), "1500.5", "3000.5", 1))
+		p.hear("set-up")
+		p.say(`{"type":"release","id":2,"grant":1}`)
+		p.hear("refused")
+		for id := range 2 {
+			p.say(fmt.Sprintf(`{"type":"acquire","id":%d}`, id+3))
+			got, _ := base64.StdEncoding.DecodeString(fmt.Sprint(p.hear("acquired")["owner_b64"]))
+			if string(got) != "3.0005 ba" {
+				t.Errorf("its ttl, and what was closed: %q", got)
+			}
+			p.say(strings.Replace(setup("again"), "1500.5", "3000.5", 1))
+			p.hear("set-up")
+		}
+	})
 }
 
 func TestPoint(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,20 +49,27 @@ func TestStores(t *testing.T) {
 // TestConform: sim conform finds nothing wrong with any program, but that one waits for ever for a dead node. It runs in virtual time,
 // where a lease of seconds passes at once.
 func TestConform(t *testing.T) {
-	for name, tr := range trials {
+	for name := range commands {
+		if slices.Contains(stores, name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			command := tr.lookFor(t)
-			failed := 0
+			command, failed := lookFor(t, name), 0
 			if name == "node-redis" {
 				failed = 1
 			}
-			out := conforms(t, strings.Join(command, " "), failed)
+			out := conforms(t, command, failed)
 			if failed > 0 && !strings.Contains(out, "\n  x dead-node") {
 				t.Errorf("conform says\n%s", out)
 			}
 		})
 	}
+}
+
+// TestLive: so it is in real time.
+func TestLive(t *testing.T) {
+	runSim(t, 0, "conform", "--world", "live", lookFor(t, "redsync"))
 }
 
 // conforms checks a program with sim conform, and returns what that says.

@@ -2,7 +2,9 @@
 import { Grant, Refused, serve } from '../../sdk/node/sim_adapter.mjs'
 import { execSync } from 'node:child_process'
 
-const about = { name: 'test', version: '1.0', kind: 'single', keys: ['{key}'], can: ['validity'], points: ['inside', 'not armed'] }
+const about = { name: 'test', version: '1.0', kind: 'single', keys: ['{key}'], can: ['validity', 'setup-again'], points: ['inside', 'not armed'] }
+
+const closed = []
 
 function refuse() {
   throw new Refused('taken')
@@ -11,6 +13,10 @@ function refuse() {
 serve(about, (setup) => {
   if (setup.key === 'broken') throw new Error('no such node')
   if (setup.key === 'slow-open') return new Promise(() => {})
+  if (setup.key === 'first') {
+    setup.onClose(() => closed.push('a'))
+    setup.onClose(() => new Promise((done) => setTimeout(done, 10)).then(() => closed.push('b')))
+  }
   return async (wait) => {
     const grant = new Grant({ release: setup.key === 'not-ours' ? refuse : () => {} })
     switch (setup.key) {
@@ -38,6 +44,9 @@ serve(about, (setup) => {
         grant.extend = () => performance.now() + 2000
         break
       }
+      case 'again':
+        grant.owner = `${setup.ttl / 1000} ${closed.join('')}`
+        break
       case 'events':
         grant.renewed(performance.now() + 3000)
         grant.lost('nobody answers')

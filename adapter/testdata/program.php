@@ -10,19 +10,25 @@ function refuse(): never
 }
 
 $flooding = null;
-$program = new Program('test', '1.0', kind: 'single', keys: ['{key}'], can: ['validity'], points: ['inside', 'not armed'],
+$closed = '';
+$program = new Program('test', '1.0', kind: 'single', keys: ['{key}'], can: ['validity', 'setup-again'], points: ['inside', 'not armed'],
     tick: function () use (&$flooding) {
         while ($flooding) {
             $flooding->renewed();
         }
     });
 
-SimAdapter\serve($program, function (Setup $setup) use (&$flooding) {
+SimAdapter\serve($program, function (Setup $setup) use (&$flooding, &$closed) {
     if ($setup->key === 'broken') {
         throw new RuntimeException('no such node');
     }
     $setup->key === 'slow-open' && sleep(1000);
-    return function (?float $wait) use ($setup, &$flooding) {
+    foreach ($setup->key === 'first' ? ['a', 'b'] : [] as $what) {
+        $setup->onClose(function () use ($what, &$closed) {
+            $closed .= $what;
+        });
+    }
+    return function (?float $wait) use ($setup, &$flooding, &$closed) {
         $grant = new Grant(release: $setup->key === 'not-ours' ? refuse(...) : fn () => null);
         switch ($setup->key) {
             case 'refuse':
@@ -47,6 +53,9 @@ SimAdapter\serve($program, function (Setup $setup) use (&$flooding) {
                 $grant->token = 7;
                 $grant->until = hrtime(true) / 1e9 + 1;
                 $grant->extend = fn () => hrtime(true) / 1e9 + 2;
+                break;
+            case 'again':
+                $grant->owner = "$setup->ttl $closed";
                 break;
             case 'events':
                 $grant->renewed(hrtime(true) / 1e9 + 3);

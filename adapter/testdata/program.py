@@ -8,6 +8,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from sim_adapter import Grant, Program, Refused, serve  # noqa: E402
 
 
+closed = []
+
+
 def refuse():
     raise Refused("taken")
 
@@ -17,6 +20,9 @@ def open_lock(setup):
         raise OSError("no such node")
     if setup.key == "slow-open":
         threading.Event().wait()
+    if setup.key == "first":
+        setup.on_close(lambda: closed.append("a"))
+        setup.on_close(lambda: closed.append("b"))
 
     def acquire(wait):
         if setup.key == "refuse":
@@ -38,6 +44,8 @@ def open_lock(setup):
                      setup.nodes[0].host, setup.nodes[0].port, setup.nodes[0].password, setup.nodes[1].tls["ca"]]
             grant.owner, grant.token, grant.until = " ".join(map(str, about)), 7, time.monotonic() + 1
             grant.extend = lambda: time.monotonic() + 2
+        if setup.key == "again":
+            grant.owner = f"{setup.ttl} {''.join(closed)}"
         if setup.key == "events":
             grant.renewed(time.monotonic() + 3)
             grant.lost("nobody answers")
@@ -48,4 +56,4 @@ def open_lock(setup):
     return acquire
 
 
-serve(Program("test", "1.0", kind="single", keys=["{key}"], can=["validity"], points=["inside", "not armed"]), open_lock)
+serve(Program("test", "1.0", kind="single", keys=["{key}"], can=["validity", "setup-again"], points=["inside", "not armed"]), open_lock)

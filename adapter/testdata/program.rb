@@ -3,15 +3,18 @@
 # The lock program of program_test.go, in Ruby. The lock's key says what it does.
 require_relative "../../sdk/ruby/sim_adapter"
 
+closed = []
+
 def refuse = raise(SimAdapter::Refused, "taken")
 
 def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-about = {name: "test", version: "1.0", kind: "single", keys: ["{key}"], can: ["validity"], points: ["inside", "not armed"]}
+about = {name: "test", version: "1.0", kind: "single", keys: ["{key}"], can: ["validity", "setup-again"], points: ["inside", "not armed"]}
 
 SimAdapter.serve(**about) do |setup|
   raise "no such node" if setup.key == "broken"
   sleep if setup.key == "slow-open"
+  %w[a b].each { |what| setup.on_close { closed << what } } if setup.key == "first"
   lambda do |wait|
     release = setup.key == "not-ours" ? -> { refuse } : -> {}
     grant = SimAdapter::Grant.new(release: release)
@@ -34,6 +37,8 @@ SimAdapter.serve(**about) do |setup|
       owner = [setup.client, setup.seed, setup.ttl, setup.node_timeout, setup.options["a"], a.name, a.host, a.port, a.password, b.tls["ca"]]
       grant = SimAdapter::Grant.new(release: release, owner: owner.join(" "), token: 7, valid_until: monotonic + 1,
                                     extend: -> { monotonic + 2 })
+    when "again"
+      grant = SimAdapter::Grant.new(release: release, owner: "#{setup.ttl} #{closed.join}")
     when "events"
       grant.renewed(monotonic + 3)
       grant.lost("nobody answers")

@@ -13,12 +13,14 @@ const { createClient } = require('redis')
 const BETWEEN = 50 // ms between two tries
 const RELEASE = 'if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0'
 
-async function openLock({ key, ttl, nodes: [{ host, port, username, password, tls }, ...others] }) {
+async function openLock({ key, ttl, onClose, nodes: [{ host, port, username, password, tls }, ...others] }) {
   if (others.length > 0) throw new Error('it locks on one node')
   const secure = tls && { tls: true, servername: tls.server_name, ca: readFileSync(tls.ca) }
   const client = createClient({ socket: { host, port, ...secure }, username: username || undefined, password: password || undefined })
   client.on('error', (err) => console.error('node-redis:', err))
   client.connect() // it never gives up; commands wait until it is connected
+  await new Promise((done) => client.once('ready', done).once('error', done))
+  onClose(() => client.disconnect())
 
   return async (wait = Infinity) => {
     const end = performance.now() + wait
@@ -35,5 +37,5 @@ async function openLock({ key, ttl, nodes: [{ host, port, username, password, tl
   }
 }
 
-serve({ name: 'node-redis, by hand', version: require('redis/package.json').version, kind: 'single', keys: ['{key}'], can: ['owner'],
-  homepage: 'https://github.com/redis/node-redis' }, openLock)
+serve({ name: 'node-redis, by hand', version: require('redis/package.json').version, kind: 'single', keys: ['{key}'],
+  can: ['owner', 'setup-again'], homepage: 'https://github.com/redis/node-redis' }, openLock)

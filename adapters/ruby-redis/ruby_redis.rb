@@ -31,7 +31,7 @@ def repeated?(redis)
   Counter.connections > before
 end
 
-SimAdapter.serve(name: "redis-rb, by hand", version: Redis::VERSION, kind: "single", keys: ["{key}"], can: ["owner"],
+SimAdapter.serve(name: "redis-rb, by hand", version: Redis::VERSION, kind: "single", keys: ["{key}"], can: ["owner", "setup-again"],
                  homepage: "https://github.com/redis/redis-rb") do |setup|
   node, *others = setup.nodes
   raise "it locks on one node" if others.any?
@@ -40,6 +40,10 @@ SimAdapter.serve(name: "redis-rb, by hand", version: Redis::VERSION, kind: "sing
   timeout = setup.node_timeout if setup.node_timeout&.positive?
   login = {username: node.username, password: node.password}.reject { |_, text| text.to_s.empty? }
   redis = Redis.new(host: node.host, port: node.port, timeout: timeout, connector: Counter, **login)
+  setup.on_close do
+    redis.close
+    GC.start # redis-rb leaves a socket open to which it could not connect in time
+  end
 
   lambda do |wait|
     clock = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }

@@ -74,7 +74,7 @@ $tuned = in_array('--tuned', $argv, true);
 $version = (string) exec('dpkg-query --show --showformat=\'${source:Upstream-Version}\' php-symfony-lock');
 
 SimAdapter\serve(new Program('symfony-lock' . ($tuned ? '-tuned' : ''), $version, kind: 'single', keys: ['{key}'],
-    can: ['validity', 'extend'], homepage: 'https://github.com/symfony/lock'), function (Setup $setup) use ($tuned) {
+    can: ['validity', 'extend', 'setup-again'], homepage: 'https://github.com/symfony/lock'), function (Setup $setup) use ($tuned) {
         [$at] = count($setup->nodes) === 1 ? $setup->nodes : throw new InvalidArgumentException('RedisStore has one node');
         $context = array_filter([
             'auth' => array_filter([$at->username, $at->password]),
@@ -82,6 +82,7 @@ SimAdapter\serve(new Program('symfony-lock' . ($tuned ? '-tuned' : ''), $version
         ]);
         $limit = $setup->nodeTimeout ?? 0;
         $node = new Node($tuned);
+        $setup->onClose(fn () => $node->isConnected() && $node->close());
         $locks = new LockFactory($tuned ? new RedisStore($node, $setup->ttl) : new RedisStore($node));
         return function (?float $wait) use ($setup, $at, $context, $limit, $node, $locks) {
             $node->reach(($at->tls ? 'tls://' : '') . $at->host, $at->port, $limit, $context);

@@ -156,6 +156,9 @@ func virtualConform(ctx context.Context, argv []string, redis string) (*conform.
 	return &conform.VirtualTime{Server: path, Etcd: etcd,
 		Repeats: func(ctx context.Context, ready *program.Ready, ttl time.Duration) (string, error) {
 			return trial.Repeats(ctx, argv, ready, ttl, redis)
+		},
+		Anew: func(ctx context.Context, ready *program.Ready, ttl time.Duration) (string, time.Duration, error) {
+			return trial.Anew(ctx, argv, ready, ttl, redis)
 		}}, nil
 }
 

@@ -57,6 +57,7 @@ export class Grant {
 const out = takeOutput()
 const grants = new Map() // not released
 const waiting = new Map() // what goes on when a point is passed
+const closers = [] // of what openLock opened
 let acquire // what openLock returned
 let busy = 0 // ms
 let [unwritten, points, ending] = [0, 0, false]
@@ -83,9 +84,14 @@ function takeOutput() {
  *  kind, keys, can, homepage, points, ttl_min_ms, ttl_step_ms, lease }: its class (quorum, single,
  *  session or other), patterns of what the library writes, a list of validity, renew, lost,
  *  extend, token, owner, busy: then the event loop is kept busy after each grant for as long as the
- *  simulator asks; lease is 'ttl' if the key's value keeps the lease. openLock gets the setup, connects to the nodes, and returns a function
- *  that gets the lock once more: it takes the longest wait (undefined: no limit). Times are in
- *  ms. All functions may be async, and calls overlap: do not block the event loop. */
+ *  simulator asks, and setup-again; lease is 'ttl' if the key's value keeps the lease. openLock gets
+ *  the setup, connects to the nodes, and returns a function that gets the lock once more: it takes
+ *  the longest wait (undefined: no limit). Times are in ms. All functions may be async, and calls
+ *  overlap: do not block the event loop.
+ *
+ *  A program that says setup-again lets the simulator use it for one trial after the other: openLock
+ *  is called again, after what it has given to setup.onClose. Math.random begins anew each time;
+ *  node:crypto cannot. */
 export function serve(program, openLock) {
   let rest = Buffer.alloc(0)
   const take = (line) => {
@@ -111,7 +117,7 @@ function handle(program, openLock, text) {
     const { kind, ...about } = program
     send({ type: 'ready', protocol: 1, clock: 'libc', class: kind, ...about })
   } else if (m.type === 'setup') {
-    setUp(openLock, m, text).catch((err) => fail(`failed to open the lock: ${err?.stack ?? err}`))
+    setUp(program, openLock, m, text).catch((err) => fail(`failed to open the lock: ${err?.stack ?? err}`))
   } else if (m.type === 'clocks') {
     send({ type: 'clocks', id: m.id, wall_ms: Date.now(), monotonic_ms: now() / 1e6 })
   } else if (m.type === 'go' && waiting.has(m.id)) {
@@ -125,14 +131,37 @@ function handle(program, openLock, text) {
   }
 }
 
-async function setUp(openLock, m, text) {
+async function setUp(program, openLock, m, text) {
+  acquire = undefined
+  grants.clear()
+  while (closers.length > 0) await closers.pop()()
+  if (program.can?.includes('setup-again')) beginRandom()
   const { client, topology, master, nodes = [], sentinels = [], points = [] } = m
   const { key, ttl_ms: ttl, node_timeout_ms: nodeTimeout, options = {} } = m.lock
   busy = m.busy_ms ?? 0
   const seed = BigInt(/"seed"\s*:\s*(-?\d+)/.exec(text)?.[1] ?? 0) // JSON.parse rounds it
   const point = (name) => (points.includes(name) ? atPoint(name) : undefined)
-  acquire = await openLock({ client, seed, key, ttl, nodeTimeout, options, nodes, topology, sentinels, master, points, point })
+  const onClose = (close) => closers.push(close) // calls it before the lock is opened again
+  acquire = await openLock({ client, seed, key, ttl, nodeTimeout, options, nodes, topology, sentinels, master, points, point, onClose })
   send({ type: 'set-up' })
+}
+
+/** Has Math.random begin anew: what a library draws does not depend on what was drawn before. The
+ *  engine's own generator cannot be seeded again, so this is another: sfc32, by Chris Doty-Humphrey. */
+function beginRandom() {
+  const bytes = Buffer.alloc(16)
+  const source = fs.openSync('/dev/urandom')
+  fs.readSync(source, bytes)
+  fs.closeSync(source)
+  const s = new Uint32Array(bytes.buffer)
+  const next = () => {
+    const drawn = (s[0] + s[1] + s[3]++) >>> 0
+    s[0] = s[1] ^ (s[1] >>> 9)
+    s[1] = s[2] + (s[2] << 3)
+    s[2] = ((s[2] << 21) | (s[2] >>> 11)) + drawn
+    return drawn
+  }
+  Math.random = () => (next() * 2 ** 21 + (next() >>> 11)) / 2 ** 53
 }
 
 async function get(m) {

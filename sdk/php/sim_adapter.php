@@ -34,7 +34,7 @@ const PATIENCE = 2; // seconds to wait until somebody reads
 final class Refused extends \RuntimeException {}
 
 /** What a lock program says of itself: its class (quorum, single, session or other), patterns of
- *  what the library writes, a list of validity, renew, lost, extend, token, owner. tick is called
+ *  what the library writes, a list of validity, renew, lost, extend, token, owner, busy, setup-again. tick is called
  *  every 20 ms while no request is under way: for a lock that renews itself, or sees a loss. lease
  *  is 'ttl' if the key's value keeps the lease, whatever end the key has. */
 final class Program
@@ -64,6 +64,13 @@ final class Setup
     public function point(string $name): void
     {
         in_array($name, $this->points, true) && $this->with->atPoint($name);
+    }
+
+    /** Calls a function before the lock is opened again. A program that can do setup-again closes all
+     *  that it has opened: connections, processes that renew. */
+    public function onClose(callable $close): void
+    {
+        $this->with->onClose($close(...));
     }
 }
 
@@ -105,7 +112,11 @@ function promise(?float $until): array
 
 /** Speaks with the simulator until standard input ends, and exits. openLock connects to the nodes.
  *  It returns a function that gets the lock once more: it takes the longest wait in seconds (null:
- *  no limit), and returns a Grant. */
+ *  no limit), and returns a Grant.
+ *
+ *  A program that says setup-again lets the simulator use it for one trial after the other: openLock is
+ *  called again, after what it has given to $setup->onClose. mt_rand, and what draws from it, begins
+ *  anew each time; lcg_value cannot. */
 function serve(Program $program, callable $openLock): never
 {
     $with = new Conversation($program, $openLock(...));
@@ -119,6 +130,7 @@ final class Conversation
 {
     private ?\Closure $acquire = null; // what openLock returned
     private array $grants = []; // not released
+    private array $closers = []; // of what openLock opened
     private array $passed = []; // points
     private float $busy = 0; // seconds
 
@@ -167,6 +179,11 @@ final class Conversation
         }
     }
 
+    public function onClose(\Closure $close): void
+    {
+        $this->closers[] = $close;
+    }
+
     private function setUp(array $m): void
     {
         $this->busy = ($m['busy_ms'] ?? 0) / 1e3;
@@ -174,6 +191,11 @@ final class Conversation
         $nodes = fn (string $some) => array_map(fn (array $n) => new Node($n['name'], $n['host'], $n['port'],
             $n['username'] ?? '', $n['password'] ?? '', $n['tls'] ?? null), $m[$some] ?? []);
         try {
+            [$this->acquire, $this->grants] = [null, []];
+            while ($this->closers) {
+                array_pop($this->closers)();
+            }
+            mt_srand(random_int(0, 0xffffffff));
             $this->acquire = ($this->openLock)(new Setup($m['client'] ?? null, $m['seed'] ?? null, $m['lock']['key'],
                 $seconds('ttl_ms'), $seconds('node_timeout_ms'), $m['lock']['options'] ?? [], $nodes('nodes'),
                 $m['topology'] ?? null, $nodes('sentinels'), $m['master'] ?? null, $m['points'] ?? [], $this))(...);

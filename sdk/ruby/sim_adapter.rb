@@ -39,6 +39,10 @@ module SimAdapter
     # Reports that the program is at the point and waits until the simulator lets it go on,
     # where the point is armed; else does nothing.
     def point(name) = (Session.at_point(name) if points.include?(name))
+
+    # Calls the block before the lock is opened again. A program that can do setup-again closes all
+    # that it has opened: connections, threads that renew.
+    def on_close(&close) = Session.on_close(close)
   end
 
   # A lock in hand. nil: the library does not tell, or cannot. valid_until is the end of the
@@ -89,11 +93,14 @@ module SimAdapter
   # Speaks with the simulator until standard input ends, and exits. kind is the program's class:
   # quorum, single, session or other; keys are patterns of what the library writes; can lists
   # validity, renew, lost, extend, token, owner, busy (then the thread that got the lock computes
-  # after each grant for as long as the simulator asks). More: homepage, points, ttl_min_ms, ttl_step_ms,
+  # after each grant for as long as the simulator asks), setup-again. More: homepage, points, ttl_min_ms, ttl_step_ms,
   # lease ("ttl": the key's value keeps the lease, whatever end the key has).
   # The block gets the setup, connects to the nodes, and returns a lambda that gets the lock once
   # more: it takes the longest wait in seconds (nil: no limit). Calls of it may overlap, and each
   # call, also of release and extend, has a thread of its own.
+  #
+  # A program that says setup-again lets the simulator use it for one trial after the other: the block
+  # is called again, after what it has given to setup.on_close. rand begins anew each time.
   def self.serve(name:, version:, kind:, keys:, **more, &open_lock)
     Session.run({name: name, version: version, class: kind, keys: keys, **more}, open_lock)
   end
@@ -102,11 +109,13 @@ module SimAdapter
   module Session
     @lines = SizedQueue.new(BACKLOG) # nil ends them
     @grants = {} # not released
+    @closers = [] # of what open_lock opened
     @waiting = {} # a queue for each point where a thread waits
     @points = 0
     @mutex = Mutex.new
     @acquire = nil # what open_lock returned
     @busy = 0 # seconds
+    Random.seed # Ruby draws it when it is first asked for: each srand draws as much then
 
     module_function
 
@@ -137,7 +146,13 @@ module SimAdapter
       end
     end
 
+    def on_close(close) = @closers.push(close)
+
     def set_up(open_lock, m)
+      @acquire = nil
+      @grants.clear
+      @closers.pop.call until @closers.empty?
+      srand
       lock, @busy = m["lock"], (m["busy_ms"] || 0) / 1e3
       ttl, node_timeout = %w[ttl_ms node_timeout_ms].map { |time| lock[time] && lock[time] / 1e3 }
       nodes, sentinels = %w[nodes sentinels].map { |some| (m[some] || []).map { |n| Node.new(*n.values_at(*Node.members.map(&:to_s))) } }

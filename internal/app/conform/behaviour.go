@@ -363,6 +363,9 @@ func deadNode(ctx context.Context, s *suite) error {
 	if err := dead.kill(); err != nil {
 		return err
 	}
+	if err := s.place.sleep(ctx, pause); err != nil { // the library sees that its connection has ended, and is asked then
+		return err
+	}
 	if len(s.nodes.list) == 1 {
 		a, err := s.acquire(ctx, c1, s.ttl()/4)
 		if err != nil {

@@ -15,7 +15,7 @@ func busy(ctx context.Context, s *suite) error {
 		return err
 	}
 	defer s.close("c1") // the next check wants one that is not busy
-	if err := s.setUp(ctx, c, nil, long); err != nil {
+	if err := s.setUp(ctx, c, c.name, nil, long); err != nil {
 		return err
 	}
 	before, _ := c.computed()

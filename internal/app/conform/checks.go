@@ -73,6 +73,7 @@ var checks = []check{
 		inRedis: true, run: endedGrant},
 	{name: "killed-holder", title: "is free some time after its holder was killed", ofLock: true, guarantee: deadHolder, run: killedHolder},
 	{name: "dead-node", title: "survives a dead node", ofLock: true, guarantee: deadMinority, inRedis: true, run: deadNode},
+	{name: "setup-again", title: "begins anew when it is set up again", needs: program.SetsUpAgain, inRedis: true, run: setsUpAgain},
 	{name: "busy", title: "keeps itself busy after a grant, and goes on", needs: program.KeepsBusy, run: busy},
 	{name: "points", title: "reports its points, and goes on", unless: noPoints, run: points},
 	{name: "clocks", title: "tells its clocks", unless: noClocks, run: clocks},
@@ -123,7 +124,7 @@ func setUp(ctx context.Context, s *suite) (err error) {
 			return err
 		}
 	}
-	if err := s.setUp(ctx, s.clients["c1"], nil, 0); err != nil {
+	if err := s.setUp(ctx, s.clients["c1"], "c1", nil, 0); err != nil {
 		return err
 	}
 	_, err = s.client(ctx, "c2")

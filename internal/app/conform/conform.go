@@ -44,6 +44,9 @@ type VirtualTime struct {
 	Server, Etcd string
 	// Repeats makes a run of the program twice with one seed, and says in what the two differ; empty: in nothing.
 	Repeats func(ctx context.Context, ready *program.Ready, ttl time.Duration) (difference string, err error)
+	// Anew makes a run of the program as its second trial, and one of a program that was just started, with one seed. It says in what
+	// the two differ; empty: at most in times, by so much.
+	Anew func(ctx context.Context, ready *program.Ready, ttl time.Duration) (difference string, apart time.Duration, err error)
 }
 
 // seed is that of all checks in virtual time.
@@ -290,7 +293,7 @@ func (s *suite) start(ctx context.Context, name string, points ...string) (*clie
 	if err != nil {
 		return nil, err
 	}
-	return c, s.setUp(ctx, c, points, 0)
+	return c, s.setUp(ctx, c, name, points, 0)
 }
 
 // greet starts a client, and lets it say what it is.
@@ -318,9 +321,10 @@ func (s *suite) greet(ctx context.Context, name string) (*client, error) {
 	return c, nil
 }
 
-func (s *suite) setUp(ctx context.Context, c *client, points []string, busy time.Duration) error {
+// setUp sets a client up, and tells it its name.
+func (s *suite) setUp(ctx context.Context, c *client, name string, points []string, busy time.Duration) error {
 	err := c.setUp(ctx, program.Setup{
-		Client: c.name, Seed: 1, Nodes: s.nodes.told, Topology: program.Independent, Points: points, BusyMS: program.MS(busy),
+		Client: name, Seed: 1, Nodes: s.nodes.told, Topology: program.Independent, Points: points, BusyMS: program.MS(busy),
 		Lock: program.Lock{Key: s.Key, TTLMS: program.MS(s.ttl()), NodeTimeoutMS: program.MS(s.ttl() / 4), Options: []byte("{}")},
 	}, min(s.Patience, program.ReadyWithin))
 	if err != nil {

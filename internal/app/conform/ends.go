@@ -94,18 +94,23 @@ func nothingLeft(ctx context.Context, s *suite) error {
 func repeats(ctx context.Context, s *suite) error {
 	var difference string
 	var err error
-	done := make(chan struct{})
-	go func() { // this one is bound to a thread
-		defer close(done)
-		difference, err = s.Virtual.Repeats(ctx, s.ready, s.ttl())
-	}()
-	<-done
+	aside(func() { difference, err = s.Virtual.Repeats(ctx, s.ready, s.ttl()) })
 	if err != nil || difference == "" {
 		return err
 	}
 	return &Finding{Seen: difference, Expected: "the same bytes, each time that a seed is run",
 		Mend: "it is no fault of the lock: look for what is new each time, such as a number of the machine in a key or a value. " +
 			"--world live does not need it"}
+}
+
+// aside does something in a goroutine of its own: that of the checks may be bound to a thread.
+func aside(do func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	<-done
 }
 
 // messages is about all lines of all checks.

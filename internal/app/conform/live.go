@@ -78,12 +78,12 @@ func (l *live) close() {
 }
 
 func (l *live) startNodes(ctx context.Context, r *program.Ready) (*nodes, error) {
-	spec := &world.Spec{Name: "conform", Dir: l.Dir, Nodes: []world.Node{{Name: "A"}}, SharedStore: true}
+	spec := &world.Spec{Name: "conform", Dir: l.Dir, SharedStore: true}
 	if r.Elsewhere() {
 		spec.LockStore = stores.StoreKind(r.Store)
 	}
-	if r.Class == program.Quorum {
-		spec.Nodes = append(spec.Nodes, world.Node{Name: "B"}, world.Node{Name: "C"})
+	for _, name := range namesFor(r) {
+		spec.Nodes = append(spec.Nodes, world.Node{Name: name})
 	}
 	var err error
 	if l.scratch, err = machine.Scratch(); err != nil {
@@ -110,7 +110,10 @@ func (l *live) startNodes(ctx context.Context, r *program.Ready) (*nodes, error)
 		}
 	}
 	n.told = l.told
-	return n, err
+	if err != nil {
+		return n, err
+	}
+	return n.setAside(r), nil
 }
 
 // linkStore starts the server that keeps the lock in the place of the nodes.

@@ -20,6 +20,30 @@ type nodes struct {
 	told []program.Node
 	// ends are the ends that the journals of the nodes tell of.
 	ends []keyEnd
+	// spare is a node that no client is told of but one that is set up again; nil: the program cannot be.
+	spare     node
+	spareTold program.Node
+}
+
+// setAside makes the last node the spare one, where the program can be set up again.
+func (n *nodes) setAside(r *program.Ready) *nodes {
+	if last := len(n.list) - 1; last > 0 && r.Has(program.SetsUpAgain) {
+		n.spare, n.list = n.list[last], n.list[:last]
+		n.spareTold, n.told = n.told[last], n.told[:last]
+	}
+	return n
+}
+
+// namesFor are the nodes that a program needs.
+func namesFor(r *program.Ready) []string {
+	names := []string{"A"}
+	if r.Class == program.Quorum {
+		names = append(names, "B", "C")
+	}
+	if r.Has(program.SetsUpAgain) && !r.Elsewhere() {
+		names = append(names, "Z")
+	}
+	return names
 }
 
 // quorum is how many of them have to hold the lock.

@@ -58,11 +58,7 @@ func (v *virtual) startNodes(_ context.Context, r *program.Ready) (*nodes, error
 		return n, err
 	case program.Redis, "":
 	}
-	names := []string{"A"}
-	if r.Class == program.Quorum {
-		names = append(names, "B", "C")
-	}
-	for _, name := range names {
+	for _, name := range namesFor(r) {
 		s, err := v.StartRedis(name, v.Virtual.Server, v.Dir)
 		if err != nil {
 			return nil, err
@@ -70,7 +66,7 @@ func (v *virtual) startNodes(_ context.Context, r *program.Ready) (*nodes, error
 		n.list = append(n.list, &virtualNode{TestbedServer: s})
 		n.told = append(n.told, program.Node{Name: s.Name, Host: s.Host, Port: s.Port})
 	}
-	return n, nil
+	return n.setAside(r), nil
 }
 
 func (v *virtual) leftRunning() []string { return slices.Compact(slices.Sorted(slices.Values(v.left))) }

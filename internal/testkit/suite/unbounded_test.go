@@ -28,7 +28,6 @@ var bubbles = []string{
 
 // sleeps are the functions of tests that may let real time pass, and why no condition can take its place.
 var sleeps = map[string]string{
-	"adapters/adapters_test.go:eventually":                             "looks again; the module has none of this one",
 	"cmd/sim/main_test.go:stall":                                       "is how long sim stands still",
 	"cmd/sim/torture_test.go:soon":                                     "looks again, for the time that docs/guide/safety.md promises",
 	"cmd/sim/torture_test.go:strike":                                   "a command dies at any moment",

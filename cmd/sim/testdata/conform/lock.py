@@ -16,6 +16,7 @@ ready = {"type": "ready", "protocol": 1, "name": "by-hand", "version": "1.0", "c
 grants = {}
 out = os.fdopen(os.dup(1), "w")
 lock, address = {}, ("", 0)
+setups, kept = 0, []
 
 
 def say(**message):
@@ -46,7 +47,16 @@ def take(key, owner):
     return ask(*words) == b"+OK"
 
 
+def connect(address):
+    """Has a connection again and again."""
+    while True:
+        with socket.create_connection(address, timeout=1):
+            time.sleep(0.1)
+
+
 def acquire(id, wait_ms):
+    if setups > 1 and wrong == "again, slower":
+        time.sleep(0.001)
     deadline = time.monotonic() + wait_ms / 1000
     if wrong == "whole seconds":
         deadline = time.monotonic() + max(2, -(-wait_ms // 1000))
@@ -129,6 +139,8 @@ if wrong in ("long validity", "wall clock"):
     ready["can"].append("validity")
 if wrong in ("extends", "extends in s", "renews"):
     ready["can"] += ["extend"] if wrong != "renews" else ["extend", "renew"]
+if wrong.startswith("again"):
+    ready["can"].append("setup-again")
 if wrong == "not busy":
     ready["can"].append("busy")
 if wrong == "can too much":
@@ -139,7 +151,20 @@ for line in sys.stdin:
     if m["type"] == "hello":
         say(**ready)
     elif m["type"] == "setup":
+        setups, before = setups + 1, (lock, address)
         lock, address = m["lock"], (m["nodes"][0]["host"], m["nodes"][0]["port"])
+        if setups > 1 and wrong == "again, first node":
+            address = before[1]
+        if setups > 1 and wrong == "again, first key":
+            lock["key"] = before[0]["key"]
+        if setups > 1 and wrong == "again, first ttl":
+            lock["ttl_ms"] = before[0]["ttl_ms"]
+        if setups > 1 and wrong == "again, ends":
+            sys.exit("I cannot")
+        if wrong == "again, holds on":
+            kept.append(socket.create_connection(address, timeout=1))
+        if wrong == "again, connects":
+            threading.Thread(target=connect, args=(address,), daemon=True).start()
         os.environ["CLIENT"] = m["client"]
         if wrong == "forks":
             subprocess.Popen(["sleep", "1000"], start_new_session=True)

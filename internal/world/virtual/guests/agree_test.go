@@ -27,6 +27,27 @@ func changes(t *testing.T, list ...string) *history.History {
 	return h
 }
 
+// TestAlike: owners may have other names, and times be apart; nothing else may differ.
+func TestAlike(t *testing.T) {
+	const one = `{"index":0,"time":12345,"value":{"owner":"a"}}` + "\n" + `{"index":1,"time":20000,"value":{"owner":"b"}}` + "\n"
+	for other, want := range map[string]struct {
+		apart time.Duration
+		alike bool
+	}{
+		one: {0, true},
+		strings.NewReplacer(`"a"`, `"b"`, `"b"`, `"a"`).Replace(one):         {0, true},
+		strings.NewReplacer("12345", "12340", "20000", "20009").Replace(one): {9, true},
+		strings.Replace(one, `"b"`, `"a"`, 1):                                {0, false},
+		strings.Replace(one, `"index":1`, `"index":2`, 1):                    {0, false},
+		one + one: {0, false},
+	} {
+		apart, differs, err := Alike([]byte(one), []byte(other))
+		if err != nil || (differs == nil) != want.alike || apart != want.apart {
+			t.Errorf("%s: %v apart, differs: %v, %v", other, apart, differs, err)
+		}
+	}
+}
+
 func TestCompare(t *testing.T) {
 	models := []string{"key-set x c1 10", "key-expired x - 20", "key-set y c2 30", "key-deleted y c2 40"}
 	for name, test := range map[string]struct {

@@ -14,8 +14,6 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/supervisor"
-	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
-	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // The benchmarks make runs of two clients with three sections, with fresh processes and with what a Keeper keeps, and judge nothing.
@@ -35,17 +33,7 @@ func BenchmarkGoProgram(b *testing.B) { benchmark(b, oneServer, itself(well)(b))
 
 func BenchmarkRedisPy(b *testing.B) { benchmark(b, oneServer, redisPy(b)) }
 
-// BenchmarkRedsync needs `make adapters`.
 func BenchmarkRedsync(b *testing.B) { benchmark(b, oneServer, redsync(b)) }
-
-func adapter(b testing.TB, file string) string {
-	b.Helper()
-	path := filepath.Join(docstest.Root(b), file)
-	if _, err := os.Stat(path); err != nil {
-		suite.Lacks(b, file)
-	}
-	return path
-}
 
 func benchmark(b *testing.B, text string, command []string) {
 	b.Helper()

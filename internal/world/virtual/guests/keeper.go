@@ -25,6 +25,16 @@ type Keeper struct {
 	// left counts the servers that were left for another run, ended those that were not; waited and stopped are of lock programs;
 	// of those that waited, again were started anew.
 	left, ended, waited, stopped, again int
+	// why is why a lock program that says that it can be set up again was not, the last time.
+	why string
+}
+
+// NotAgain is why a lock program was not set up again although it says that it can be; empty: it was.
+func (k *Keeper) NotAgain() string {
+	if k.why == "" && k.waited == 0 {
+		return "it was left in doubt, as after an answer that did not come"
+	}
+	return k.why
 }
 
 // NewKeeper makes a keeper that keeps nothing yet. What it has started ends with it (Close).
@@ -63,7 +73,7 @@ func fitting(spec *world.Spec) string {
 
 // take takes what a run leaves. What cannot be used again ends.
 func (k *Keeper) take(g *guests) error {
-	if g.failed || g.spec.Replicated || g.over() {
+	if g.failed || g.over() {
 		return g.end()
 	}
 	var left []*server

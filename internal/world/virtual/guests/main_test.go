@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == asLockProgram {
 		serveLock(os.Args[2])
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/redlock-sim/redlock-sim/internal/machine.onStarterThread.func1.1"))
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) { _ = os.RemoveAll(builds.dir); os.Exit(code) }),
+		goleak.IgnoreTopFunction("github.com/redlock-sim/redlock-sim/internal/machine.onStarterThread.func1.1"))
 }
 
 // redis is the server of this machine.
@@ -117,7 +118,8 @@ func difference(a, b []byte) string {
 
 // chosen are scenarios in which each power over real servers is used.
 var chosen = []string{
-	"gc-pause", "node-restart", "clock-jump", "durability-power-cut", "failover", "failover-wait", "one-node-restart", "set-nx-px",
+	"gc-pause", "node-restart", "clock-jump", "durability-power-cut", "durability-kill", "failover", "failover-wait", "one-node-restart",
+	"set-nx-px",
 	"late-first-release", "multi-exec", "reentrant", "resource-forgets", "extension",
 }
 

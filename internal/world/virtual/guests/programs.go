@@ -150,6 +150,9 @@ func (p *lockProgram) begin() {
 			p.fail(err)
 			return
 		}
+		p.rest()
+		p.booted = p.host.ReadMonotonic() - p.g.sup.Now()
+		p.host.SetClocks(wallAtStart, p.host.Monotonic())
 		p.setUp(p.isOpen)
 	})
 }
@@ -234,7 +237,7 @@ func (p *lockProgram) runTime(own time.Duration) time.Duration {
 // fail ends the conversation. The run is then incomplete.
 func (p *lockProgram) fail(err error) {
 	if p.again {
-		p.startAnother()
+		p.startAnother(err.Error())
 		return
 	}
 	if p.failed == nil && p.g.begun {

@@ -3,6 +3,7 @@
 package guests
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -31,12 +32,14 @@ func (p *lockProgram) goOn(left *waitingProgram) {
 	p.running, p.talk.Ready, p.again = left.running, left.ready, true
 	o := p.outputs()
 	p.running.Output, p.running.Errors, p.running.Ended = o.Output, o.Errors, o.Ended
+	// Some count whole milliseconds, as Node.js does: one begins for them when it would in a program that was just started.
+	p.host.Skip(-(p.host.ReadMonotonic() - p.g.sup.Now()) % time.Millisecond)
 	p.booted = p.host.ReadMonotonic() - p.g.sup.Now()
 	p.host.SetClocks(wallAtStart, p.host.Monotonic())
 	p.setUp(func() {
 		p.g.settle() // what it has closed is seen
 		if slices.ContainsFunc(left.conns, func(c *supervisor.Conn) bool { return c.IsOpen(supervisor.Opener) }) {
-			p.startAnother()
+			p.startAnother("when it said that it was set up again, a connection of the trial before was open")
 			return
 		}
 		p.again = false
@@ -44,12 +47,13 @@ func (p *lockProgram) goOn(left *waitingProgram) {
 	})
 }
 
-// startAnother starts a program in the place of one that was to be set up again.
-func (p *lockProgram) startAnother() {
+// startAnother starts a program in the place of one that was to be set up again, and says why.
+func (p *lockProgram) startAnother(why string) {
 	p.again = false
 	p.running.Kill()
 	p.talk = program.Conversation{Log: p.talk.Log, On: p.talk.On}
 	p.g.keeper.again++
+	p.g.keeper.why = why
 	if err := p.start(); err != nil {
 		p.fail(err)
 	}
@@ -59,11 +63,21 @@ func (p *lockProgram) startAnother() {
 func (g *guests) Late() (anew bool) {
 	for _, name := range g.spec.Clients {
 		if p := g.clients[name]; p != nil && p.again {
-			p.startAnother()
+			p.startAnother("it was not set up again in time")
 			anew = true
 		}
 	}
 	return anew
+}
+
+// rest lets timers that a program still has come now: an interpreter's own, or that of a connection which is closed. In a run they would
+// make it wait once more, a little longer.
+func (p *lockProgram) rest() {
+	const times, each = 10, 10 * time.Second
+	for range times {
+		p.host.Skip(each)
+		p.g.settle()
+	}
 }
 
 // quiet is for how long a lock program must do nothing before it is set up again, in its time: a lock that is renewed by mistake is renewed
@@ -77,6 +91,9 @@ func (g *guests) keepPrograms() {
 	for g.sup.Now() < end && !g.over() {
 		g.sup.Run(end)
 	}
+	for _, p := range g.clients {
+		p.rest()
+	}
 	silent := !g.stirred && len(g.inbox) == 0
 	for name, p := range g.clients {
 		switch {
@@ -85,6 +102,9 @@ func (g *guests) keepPrograms() {
 			g.waiting[name] = &waitingProgram{p.running, p.talk.Ready, p.old}
 			g.keeper.waited++
 		default:
+			if p.stays {
+				g.keeper.why = fmt.Sprintf("after a trial it said something, opened or closed a connection, or ended, within %v", g.quiet())
+			}
 			g.keeper.stopped++
 			p.running.Kill()
 		}

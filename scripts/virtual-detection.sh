@@ -59,6 +59,9 @@ while [ "$seed" -le "$seeds" ]; do
 	seed=$((seed + 1))
 done
 
+# spread is the median of some numbers, the least and the most.
+spread() { for n in $1; do echo "$n"; done | sort -n | awk '{ n[NR] = $1 } END { printf "%d (%d to %d)", n[int((NR + 1) / 2)], n[1], n[NR] }'; }
+
 echo "| mistake | lock | language | found | property | runs | processor time (s) |"
 echo "|---|---|---|---|---|---|---|"
 mistakes | grep -e "$only" | while read -r language lock mistake; do
@@ -76,6 +79,5 @@ mistakes | grep -e "$only" | while read -r language lock mistake; do
 	done
 	[ "$made" -gt 0 ] || continue
 	properties=$(for p in $properties; do echo "$p"; done | sort | uniq -c | sort -rn | awk '{ printf "%s%s %s", (NR > 1 ? ", " : ""), $2, $1 }')
-	echo "| $mistake | $lock | $language | $found of $made | $properties | $(for r in $runs; do echo "$r"; done | sort -n | tr '\n' ' ')| $(
-		for t in $took; do echo "$t"; done | sort -n | tr '\n' ' ')|"
+	echo "| $mistake | $lock | $language | $found of $made | $properties | $(spread "$runs") | $(spread "$took") |"
 done

@@ -123,7 +123,9 @@ func Audit(ctx context.Context, env *Env, r request.Audit, expected *Expectation
 	o := audit.Options{Locks: locks, Scenarios: battery, Costs: costs, Jobs: r.Jobs, Shorten: !r.NoShorten, Trial: env.trialOptions(self)}
 	o.Trial.Seed, o.Trial.Timeout = r.Seed, time.Duration(r.Timeout)
 	o.Trial.World, o.Trial.Nodes, o.Trial.Redis = r.World, server.Provider(r.Nodes), r.Redis
-	return env.auditIn(ctx, r, o, l)
+	o.Trial.Repeating, o.Trial.Kept = &trial.Repeating{}, trial.NewKept(ctx)
+	out, err := env.auditIn(ctx, r, o, l)
+	return out, errors.Join(err, o.Trial.Kept.Close())
 }
 
 // greetLocks has each lock program describe itself.
@@ -149,7 +151,7 @@ func (e *Env) auditIn(ctx context.Context, r request.Audit, o audit.Options, l L
 	o.Trial.Out = out.Dir
 	l.tell(Started{})
 	for i := range o.Locks {
-		if err = conformance(ctx, l, &o.Locks[i], filepath.Join(out.Dir, o.Locks[i].Label), r); err != nil {
+		if err = conformance(ctx, l, &o.Locks[i], filepath.Join(out.Dir, o.Locks[i].Label), r, o.Trial.Repeating); err != nil {
 			_ = os.RemoveAll(out.Dir) // there is no card, and nothing was run
 			return nil, interruptedOr(ctx, err)
 		}

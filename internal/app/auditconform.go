@@ -14,12 +14,15 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/audit"
 	"github.com/redlock-sim/redlock-sim/internal/app/conform"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 )
 
 // conformance looks whether a program conforms. A check that fails costs what depends on it, and no more.
-func conformance(ctx context.Context, listener Listener, l *audit.Lock, dir string, asked request.Audit) error {
+func conformance(
+	ctx context.Context, listener Listener, l *audit.Lock, dir string, asked request.Audit, repeating *trial.Repeating,
+) error {
 	if l.Program == nil {
 		return nil
 	}
@@ -44,7 +47,7 @@ func conformance(ctx context.Context, listener Listener, l *audit.Lock, dir stri
 		return err
 	}
 	for i := range r.Checks {
-		takeCheck(l, &r.Checks[i], asked.World)
+		takeCheck(l, &r.Checks[i], asked.World, repeating)
 	}
 	if asked.World == request.Virtual { // which has all clocks in its hand
 		l.Ready.ClockStays = ""
@@ -62,10 +65,12 @@ func conformance(ctx context.Context, listener Listener, l *audit.Lock, dir stri
 
 // takeCheck has a check count as it must: what the lock does wrong is a broken cell of its row, what the program does wrong
 // beside its lock an unknown one of no row. Without the protocol nothing can be judged.
-func takeCheck(l *audit.Lock, c *conform.Check, world string) {
+func takeCheck(l *audit.Lock, c *conform.Check, world string, repeating *trial.Repeating) {
 	again := shellquote.Join("sim", "conform", l.Command(), "--world", world)
-	if c.Name == conform.RepeatsCheck {
-		l.Repeats = c.Outcome == conform.Passed
+	if c.Name == conform.RepeatsCheck && c.Outcome == conform.Passed {
+		repeating.Passed(l.Program)
+	} else if c.Name == conform.RepeatsCheck && c.Outcome == conform.Failed {
+		repeating.Differed(l.Program)
 	}
 	if c.Outcome != conform.Failed {
 		if c.Outcome == conform.NotRun && c.Protocol {

@@ -2,11 +2,13 @@ package app
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/audit"
 	"github.com/redlock-sim/redlock-sim/internal/app/conform"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -14,6 +16,7 @@ import (
 
 // A check that fails costs what depends on it, and no more.
 func TestWhatAFailedCheckCosts(t *testing.T) {
+	repeating := &trial.Repeating{}
 	for name, c := range map[string]struct {
 		check conform.Check
 		cell  string
@@ -32,7 +35,7 @@ func TestWhatAFailedCheckCosts(t *testing.T) {
 	} {
 		l := &audit.Lock{StandIn: &scenario.StandIn{Program: &lock.Program{Command: []string{"mine"}}}}
 		c.check.Outcome, c.check.Finding = conform.Failed, &conform.Finding{Seen: "so it was"}
-		takeCheck(l, &c.check, request.Virtual)
+		takeCheck(l, &c.check, request.Virtual, repeating)
 		if (l.NotConforming != "") != c.mutes || (l.Ready.ClockStays != "") != c.clockStays {
 			t.Errorf("%s: not conforming %q, clock stays %q", name, l.NotConforming, l.Ready.ClockStays)
 		}
@@ -42,19 +45,20 @@ func TestWhatAFailedCheckCosts(t *testing.T) {
 		}
 	}
 	l := &audit.Lock{StandIn: &scenario.StandIn{Program: &lock.Program{Command: []string{"mine"}}}}
-	takeCheck(l, &conform.Check{Name: "extend", OfLock: true, Outcome: conform.NotRun, Why: "too slow"}, request.Live)
+	takeCheck(l, &conform.Check{Name: "extend", OfLock: true, Outcome: conform.NotRun, Why: "too slow"}, request.Live, repeating)
 	if l.NotConforming != "" || len(l.Conform) > 0 {
 		t.Errorf("what could not be checked of the lock costs %q, %+v", l.NotConforming, l.Conform)
 	}
-	takeCheck(l, &conform.Check{Name: "keys", Protocol: true, Outcome: conform.NotRun, Why: "too slow"}, request.Live)
+	takeCheck(l, &conform.Check{Name: "keys", Protocol: true, Outcome: conform.NotRun, Why: "too slow"}, request.Live, repeating)
 	if l.NotConforming == "" {
 		t.Error("whether the protocol is spoken could not be checked, and that costs nothing")
 	}
-	for _, outcome := range []conform.Outcome{conform.Passed, conform.Failed, conform.NotRun, conform.NotApplicable} {
+	for i, outcome := range []conform.Outcome{conform.Passed, conform.Failed, conform.NotRun, conform.NotApplicable} {
 		l := &audit.Lock{StandIn: &scenario.StandIn{Program: &lock.Program{Command: []string{"mine"}}}}
-		takeCheck(l, &conform.Check{Name: "repeats", Outcome: outcome, Finding: &conform.Finding{Seen: "so it was"}}, request.Virtual)
-		if l.Repeats != (outcome == conform.Passed) || (len(l.Conform) > 0) != (outcome == conform.Failed) {
-			t.Errorf("repeats %s: its runs repeat: %v, and %+v", outcome, l.Repeats, l.Conform)
+		l.Program.Command[0] = strconv.Itoa(i)
+		takeCheck(l, &conform.Check{Name: "repeats", Outcome: outcome, Finding: &conform.Finding{Seen: "so it was"}}, request.Virtual, repeating)
+		if repeating.Repeats(l.Program) != (outcome == conform.Passed) || (len(l.Conform) > 0) != (outcome == conform.Failed) {
+			t.Errorf("repeats %s: its runs repeat: %v, and %+v", outcome, repeating.Repeats(l.Program), l.Conform)
 		}
 	}
 }

@@ -211,7 +211,7 @@ func scenarioFor(r *program.Ready, in string, waits bool) (*scenario.Scenario, e
 		nodes = 3
 	}
 	tokens := "none"
-	if r.Has(program.TellsToken) { // a lock of ours draws none otherwise
+	if r.Has(program.TellsToken) && !waits { // a lock of ours draws none otherwise; nobody waits until a replica has the counter
 		if tokens = "single-counter"; r.Class == program.Quorum {
 			tokens = "quorum-counter"
 		}
@@ -227,7 +227,10 @@ func scenarioFor(r *program.Ready, in string, waits bool) (*scenario.Scenario, e
 	if waits {
 		setup.Nodes.Count, setup.Nodes.Topology = 2, "replicated"
 	}
-	setup.Workload.Sections, setup.Workload.Think = 3, ttl/2 // it comes to a renewal, and what is late finds a holder
+	setup.Workload.Sections, setup.Workload.Think = 3, ttl/2 // what is late finds a holder
+	if r.Has(program.Renews) {
+		setup.Workload.Think = ttl * 17 / 10 // what was promised first ends in a section
+	}
 	setup.GrantWithin, setup.TimeLimit = ttl+grantAfter, 10*ttl+10*time.Second
 	return s, nil
 }

@@ -155,6 +155,10 @@ func TestTrueValidity(t *testing.T) {
 			s.changes(20, "A", history.KeySet, "c1", 1, 1001)
 			s.h.Events[len(s.h.Events)-1].Value.Owner = "of a try before"
 		}, Holds, ""},
+		"what is late of another with the same value": {1107, func(s *script) {
+			s.changes(9, "A", history.KeySet, "c1", 7, 1007)
+			s.changes(20, "A", history.KeySet, "c1", 1, 1001)
+		}, Holds, ""},
 	} {
 		t.Run(name, func(t *testing.T) { checkAsks(t, TrueValidity, 1, c.until, c.did, c.want, c.why) })
 	}

@@ -99,11 +99,17 @@ func (t *terms) trueValidity() answer {
 		}
 		// "it is not after the answer; or it is later than the TTL after the instant since when the client asks for the lock, by more
 		// than the allowance. What the client asks for by events that stand after the answer, and whose `at` is not after it, counts, too,
-		// unless the event has another owner value than the grant tells."
+		// unless [...] it has another owner value than the grant tells, or its `at` is before the instant since when the client asks for
+		// the key by the events that stand before the answer."
+		before := t.asksFor(g, func(i int) bool { return i < g.answered })
 		since := t.asksSinceBy(g, func(i int) bool {
-			owner := t.events[i].Value.Owner
-			return i < g.answered || t.asks(g, i) && t.events[i].Value.At().V() <= g.ret &&
-				(owner == "" || g.said.Owner == "" || owner == g.said.Owner)
+			v := &t.events[i].Value
+			if i < g.answered || !t.asks(g, i) {
+				return i < g.answered
+			}
+			last, some := before[place{t.events[i].Process, v.Key}]
+			late := some && v.At().V() < last.since
+			return v.At().V() <= g.ret && (v.Owner == "" || g.said.Owner == "" || v.Owner == g.said.Owner) && !late
 		})
 		asked := since > math.MinInt64
 		violated = violated || told.V() <= g.ret || asked && told.V() > later(later(since, ttl).V(), max(ttl/10, t.header.TTLStep)).V()

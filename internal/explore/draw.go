@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -31,9 +29,8 @@ type drawer struct {
 	ttl      time.Duration
 	// may says which faults of those may be drawn; nil: all.
 	may func(*scenario.Fault) bool
-	// messages are the kinds that strike a message, where half of all faults are to; commands are
-	// names of what is sent.
-	messages, commands []string
+	// aim is how faults are drawn where real servers take part; nil: none do.
+	aim *aim
 	// ofMessages are all kinds that strike a message.
 	ofMessages []string
 }
@@ -80,24 +77,23 @@ func (d *drawer) draw(seed uint64) []scenario.Fault {
 	}
 	var list []scenario.Fault
 	for i := range 1 + r.IntN(mostFaults) {
+		if len(list) >= mostFaults {
+			break
+		}
 		if i > 0 && r.IntN(3) == 0 && len(list) > 0 {
 			list = d.another(r, list, len(list)-1)
 			continue
 		}
-		list = d.add(r, list, d.kind(r, kinds))
+		list = d.addSome(r, list, d.kind(r, kinds))
 	}
 	return list
 }
 
-// kind draws one of the kinds. Where messages count, half of the faults strike one, and half of the others are pauses:
-// by these two alone most mistakes show. Where replicas are promoted, that is as frequent.
+// kind draws one of the kinds.
 func (d *drawer) kind(r *rand.Rand, kinds []string) string {
-	if len(d.messages) > 0 && r.IntN(2) == 0 {
-		return d.messages[r.IntN(len(d.messages))]
-	}
-	for _, often := range []string{"promote", "pause"} {
-		if len(d.messages) > 0 && slices.Contains(d.kinds, often) && r.IntN(2) == 0 {
-			return often
+	if d.aim != nil {
+		if kind := d.aim.kind(r); kind != "" {
+			return kind
 		}
 	}
 	return kinds[r.IntN(len(kinds))]
@@ -107,8 +103,7 @@ func (d *drawer) kind(r *rand.Rand, kinds []string) string {
 func (s *Search) drawer(setup *scenario.Setup) (*drawer, error) {
 	d, err := newDrawer(setup, s.Kinds, s.Allows)
 	if err == nil && s.Real != nil {
-		d.commands = s.Real.Commands
-		d.messages = slices.DeleteFunc(slices.Clone(d.kinds), func(k string) bool { return !slices.Contains(d.ofMessages, k) })
+		d.aim = newAim(d, s.Real.Commands)
 	}
 	return d, err
 }
@@ -127,30 +122,16 @@ func (d *drawer) add(r *rand.Rand, list []scenario.Fault, kind string) []scenari
 			if client := sender(&f); client != "" && r.IntN(4) > 0 { // it strikes who has just sent or is to be answered
 				narrow := d.cast
 				narrow.Clients = []string{client}
+				if d.aim != nil && kind == "pause" && r.IntN(2) == 0 {
+					narrow.Nodes = nil
+				}
 				f.Params = d.params(r, kind, narrow)
 			}
 		}
-		if len(d.messages) > 0 && r.IntN(3) == 0 {
+		if d.aim != nil && r.IntN(2) == 0 {
 			d.until(r, &f)
 		}
 		return f
-	})
-}
-
-// until lets a fault last until a client has been granted the lock, or has released it: how long that takes depends on what the lock does,
-// and no drawn time would meet it. Who is paused or killed cannot end that.
-func (d *drawer) until(r *rand.Rand, f *scenario.Fault) {
-	struck := f.Params.Target()
-	clients := slices.DeleteFunc(slices.Clone(d.cast.Clients), func(c string) bool { return c == struck })
-	points := []string{workload.Acquired, workload.Released}
-	if len(clients) == 0 || !slices.Contains(d.points, points[0]) {
-		return
-	}
-	f.Until = &nemesis.Passing{Client: clients[r.IntN(len(clients))], Point: points[r.IntN(len(points))], Nth: 1 + r.IntN(d.sections)}
-	parameters(reflect.ValueOf(f.Params).Elem(), func(name string, p any) {
-		if length, ok := p.(*time.Duration); ok && name == "For" {
-			*length = longest * d.ttl
-		}
 	})
 }
 
@@ -163,22 +144,28 @@ func (d *drawer) another(r *rand.Rand, list []scenario.Fault, i int) []scenario.
 		if !strikesMessage(&f) {
 			return scenario.Fault{Kind: f.Kind, Params: d.params(r, f.Kind, d.cast), Trigger: f.Trigger}
 		}
-		same := clone([]scenario.Fault{f})[0]
-		on := *f.On
-		if node := d.cast.Endpoints[r.IntN(len(d.cast.Endpoints))]; on.Sends != "" {
-			on.To = node
-		} else {
-			on.Node = node
-		}
-		same.On = &on
-		return same
+		return elsewhere(f, d.cast.Endpoints[r.IntN(len(d.cast.Endpoints))])
 	})
+}
+
+// elsewhere is the same for a message to another node, or for its answer to a message.
+func elsewhere(f scenario.Fault, node string) scenario.Fault {
+	same := clone([]scenario.Fault{f})[0]
+	on := *f.On
+	if on.Sends != "" {
+		on.To = node
+	} else {
+		on.Node = node
+	}
+	same.On = &on
+	return same
 }
 
 // ofMessage draws a fault that strikes one message.
 func (d *drawer) ofMessage(r *rand.Rand, kind string) scenario.Fault {
 	name, params := nemesis.OfMessage(kind, d.length(r))
-	return scenario.Fault{Kind: name, Params: params, Trigger: d.message(r, name == "hold" && r.IntN(2) == 0)}
+	request := name == "hold" && (r.IntN(2) == 0 || d.aim != nil && r.IntN(2) == 0)
+	return scenario.Fault{Kind: name, Params: params, Trigger: d.message(r, request)}
 }
 
 // mostMessages: a fault strikes one of the first so many messages between a client and a node.
@@ -188,13 +175,15 @@ const mostMessages = 6
 func (d *drawer) message(r *rand.Rand, request bool) nemesis.Trigger {
 	client, node := d.cast.Clients[r.IntN(len(d.cast.Clients))], d.cast.Endpoints[r.IntN(len(d.cast.Endpoints))]
 	p := nemesis.Passing{Node: node, Answers: world.AnyCommand, To: client, Nth: 1 + r.IntN(mostMessages)}
-	if len(d.commands) > 0 && r.IntN(2) == 0 {
-		p.Answers = d.commands[r.IntN(len(d.commands))]
+	on := &nemesis.On{}
+	if d.aim != nil {
+		on.Since = d.aim.message(r, &p)
 	}
 	if request {
 		p = nemesis.Passing{Client: client, Sends: p.Answers, To: node, Nth: p.Nth}
 	}
-	return nemesis.Trigger{On: &nemesis.On{Passing: p}}
+	on.Passing = p
+	return nemesis.Trigger{On: on}
 }
 
 func strikesMessage(f *scenario.Fault) bool {
@@ -244,10 +233,10 @@ func (d *drawer) params(r *rand.Rand, kind string, cast nemesis.Cast) nemesis.Fa
 }
 
 // trigger draws when a fault strikes: at the start, at some time, or, half of
-// the time, at a point of a client's code. Where messages count, two in three strike
-// when one passes: inside a lock of which no points are known.
+// the time, at a point of a client's code. Where real servers take part, two in three strike
+// when a message passes: inside a lock of which no points are known.
 func (d *drawer) trigger(r *rand.Rand) (t nemesis.Trigger) {
-	if len(d.messages) > 0 && r.IntN(3) > 0 {
+	if d.aim != nil && r.IntN(3) > 0 {
 		return d.message(r, r.IntN(2) == 0)
 	}
 	switch r.IntN(4) {
@@ -273,9 +262,9 @@ const (
 	longest      = 3
 )
 
-// length draws how long a fault lasts. Where messages count, half of the faults end about when a lease does that begins with them.
+// length draws how long a fault lasts. Where real servers take part, half of the faults end about when a lease does that begins with them.
 func (d *drawer) length(r *rand.Rand) time.Duration {
-	if len(d.messages) > 0 && r.IntN(2) == 0 {
+	if d.aim != nil && r.IntN(2) == 0 {
 		return spread(r, d.ttl*9/10, 2*d.ttl)
 	}
 	return spread(r, d.ttl/shortestPart, longest*d.ttl)

@@ -50,6 +50,12 @@ func TestSearchIsRepeatable(t *testing.T) {
 	if one.Runs != 500 || !reflect.DeepEqual(one.Classes, three.Classes) || one.Behaviours != three.Behaviours {
 		t.Errorf("one worker found %+v, three %+v", one, three)
 	}
+	s.StopAt = 2 // no worker begins what comes behind it
+	for _, s.Workers = range []int{1, 3} {
+		if r := search(t, s); r.Violations() != 2 || r.Runs != one.Found[1].Run+1 {
+			t.Errorf("%d workers found %d in %d runs, want 2 in %d", s.Workers, r.Violations(), r.Runs, one.Found[1].Run+1)
+		}
+	}
 	if one.Behaviours < 20 || one.Violations() == 0 {
 		t.Errorf("%d behaviours, %d violations", one.Behaviours, one.Violations())
 	}
@@ -179,7 +185,7 @@ func failsFromFile(t *testing.T, k *Shrunk) {
 	}
 }
 
-// TestDrawnIsValid: what is drawn, and what is made of it by many changes, is what
+// TestDrawnIsValid: what is drawn, for models and for real servers, and what is made of it by many changes, is what
 // the loader accepts: also where the scenario has killed a node for good, the
 // resource is on the node, the time is short, or the lease long.
 func TestDrawnIsValid(t *testing.T) {
@@ -200,7 +206,11 @@ func TestDrawnIsValid(t *testing.T) {
 		}
 		own := setup.Faults.List
 		drawn, seeds := 0, suite.Amount(t, 300, 60)
+		aimed := newAim(d, []string{"SET", "EVALSHA"})
 		for seed := range uint64(seeds) {
+			if d.aim = nil; seed%2 == 1 {
+				d.aim = aimed
+			}
 			s := d.follow(Lineage{seed})
 			for n := range uint64(4) {
 				setup.Faults.List = slices.Concat(own, s.faults)

@@ -118,11 +118,13 @@ func (f *finder) save(last bool) error {
 }
 
 // generation carries out n runs. Where the context ends, those come back that
-// were carried out by then.
+// were carried out by then. Where enough is found to end the search, no further run
+// begins: those before it are all made.
 func (f *finder) generation(ctx context.Context, n uint64) ([]result, error) {
 	results := make([]result, n)
 	errs := make([]error, len(f.workers))
-	var next, done atomic.Uint64
+	var next, done, found atomic.Uint64
+	enough := func() bool { return f.StopAt > 0 && f.counts == nil && f.state.violations()+found.Load() >= uint64(f.StopAt) }
 	var wg sync.WaitGroup
 	for i, w := range f.workers {
 		wg.Go(func() {
@@ -134,6 +136,11 @@ func (f *finder) generation(ctx context.Context, n uint64) ([]result, error) {
 				if errs[i] = w.run(f.state.Runs+at, &results[at]); errs[i] != nil {
 					next.Store(n) // the others need not go on
 					return
+				}
+				if results[at].class != "" {
+					if found.Add(1); enough() {
+						next.Store(n)
+					}
 				}
 				if k := done.Add(1); i == 0 && (k%256 == 0 || f.Real != nil) {
 					f.progress(k)
@@ -216,7 +223,8 @@ type searcher struct {
 func (w *searcher) plan(run uint64) (Lineage, schedule) {
 	seed := w.First + run
 	r := rand.New(rand.NewPCG(seed, 0x706c616e))
-	if w.Unguided || len(w.corpus.entries) == 0 || r.IntN(2) == 0 {
+	drawn := w.Unguided || len(w.corpus.entries) == 0 || r.IntN(2) == 0
+	if drawn || w.Real != nil && r.IntN(2) == 0 { // with real servers changing less takes fewer runs
 		return Lineage{seed}, schedule{w.drawer.draw(seed), seed}
 	}
 	if len(w.near) > 0 && r.IntN(4) == 0 {

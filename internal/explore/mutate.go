@@ -55,7 +55,7 @@ func (d *drawer) mutate(s *schedule, seed uint64) {
 
 // change makes one change, which a scenario can say, too.
 func (d *drawer) change(s *schedule, r *rand.Rand) {
-	add := func() { s.faults = d.add(r, s.faults, d.kind(r, d.kinds)) }
+	add := func() { s.faults = d.addSome(r, s.faults, d.kind(r, d.kinds)) }
 	if len(s.faults) == 0 {
 		add()
 		return

@@ -248,10 +248,19 @@ func (k *shrinker) shrink() {
 		before = k.accepted
 		k.fewerFaults()
 		k.fewerActors()
-		k.smaller(&k.setup.Nodes.Count, k.setup.Nodes.Least())
+		k.smaller(&k.setup.Nodes.Count, k.fewestNodes())
 		k.simplerTriggers()
 		k.rounderTimes()
 	}
+}
+
+// fewestNodes is how many nodes must stay. The last replica stays: without it a lock that waits for one is granted to nobody, which is
+// another violation.
+func (k *shrinker) fewestNodes() int {
+	if k.setup.Nodes.Replicated() {
+		return 2
+	}
+	return k.setup.Nodes.Least()
 }
 
 // stillFails reports whether the setup still leads to the violation.

@@ -89,8 +89,6 @@ func TestBestIsKept(t *testing.T) {
 	}
 }
 
-// TestShrunkNeedNoRace: where the clients of a search begin together, what it hands
-// over lets them begin in turn, and does not depend on exact times.
 // afresh is a place where the lock makes no mistake, unlike in those that keep something from run to run.
 type afresh struct{ Virtual }
 
@@ -123,6 +121,28 @@ func TestShownAfresh(t *testing.T) {
 	}
 }
 
+// TestShrunkKeepsAReplica: a lock that waits for a replica is granted to nobody without one, and that needs no fault.
+func TestShrunkKeepsAReplica(t *testing.T) {
+	s := Search{Scenario: parse(t, "name: test\nnodes: {count: 2, topology: replicated}\ngrant_within: 400ms\n"+
+		"lock: {algorithm: set-nx-wait, ttl: 500ms}\nworkload: {clients: 2, sections: 2}\n"), Variant: scenario.DefaultVariant,
+		Drawing: Drawing{Kinds: []string{"pause", "hold"}}, Properties: []checker.Property{checker.DeadlockFree}, Seeds: 2000, StopAt: 8}
+	r, err := s.Run(context.Background())
+	if err != nil || len(r.Found) < s.StopAt {
+		t.Fatalf("%d found, %v", len(r.Found), err)
+	}
+	for _, f := range r.Found {
+		k, err := s.Shrink(context.Background(), f)
+		if err != nil || k.Failed != nil {
+			t.Fatal(err, k.Failed)
+		}
+		if k.Setup.Nodes.Count != 2 || len(k.Setup.Faults.List) == 0 {
+			t.Errorf("%d nodes, %d faults; want 2 nodes, and what keeps the lock from being granted", k.Setup.Nodes.Count, len(k.Setup.Faults.List))
+		}
+	}
+}
+
+// TestShrunkNeedNoRace: where the clients of a search begin together, what it hands
+// over lets them begin in turn, and does not depend on exact times.
 func TestShrunkNeedNoRace(t *testing.T) {
 	suite.All(t)
 	for _, target := range faultTargets {

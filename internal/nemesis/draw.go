@@ -132,7 +132,7 @@ func (k MixKind) victim(r *rand.Rand, c Cast) (client, node string) {
 func (k MixKind) where(r *rand.Rand, c Cast) Where {
 	w := Where{Client: c.Clients[r.IntN(len(c.Clients))], Direction: world.Both, For: k.For.Draw(r)}
 	if k.Widely {
-		if len(c.Replicas) > 0 && r.IntN(3) == 0 {
+		if len(c.Replicas) > 0 && (len(c.Endpoints) == 0 || r.IntN(3) == 0) {
 			return Where{Replica: c.Replicas[r.IntN(len(c.Replicas))], Direction: world.Both, For: w.For}
 		}
 		w.Direction = []world.Direction{world.Both, world.Requests, world.Answers}[r.IntN(3)]

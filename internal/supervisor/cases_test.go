@@ -344,6 +344,37 @@ func TestPause(t *testing.T) {
 	w.expect("p: 100 100 tick", "p: 1000 1000 tick", "p: 1100 1100 tick", "p: ended")
 }
 
+// TestQuiet: what a thread waits for by the clock does not let it go on, and nobody notices when that is over.
+func TestQuiet(t *testing.T) {
+	w := newWorld(t, 1)
+	p := w.start(w.a, "p", command(t, "C", "ticks", "3"))
+	asked := w.start(w.a, "asked", command(t, "C", "echo", "10"))
+	w.run(150 * time.Millisecond)
+	w.a.Quiet(true)
+	w.run(500 * time.Millisecond)
+	asked.Write([]byte("one\n"))
+	w.run(1000 * time.Millisecond)
+	w.expect("p: 100 100 tick", "asked: one")
+	w.a.Quiet(false)
+	asked.CloseInput()
+	w.ends(p, asked)
+	w.expect("p: 100 100 tick", "asked: one", "asked: 1000 1000 over", "asked: ended", "p: 1000 1000 tick", "p: 1100 1100 tick", "p: ended")
+}
+
+// TestLacks: a program does not find what it is not to find.
+func TestLacks(t *testing.T) {
+	w := newWorld(t, 1)
+	line := func(text []byte) { w.said = append(w.said, string(text)) }
+	script := "cat /proc/loadavg /proc/uptime 2>&1"
+	p, err := w.a.Start(supervisor.Command{Path: "/bin/sh", Args: []string{"-c", script}, Env: environment, Dir: t.TempDir(),
+		Lacks: []string{"/proc/uptime"}, Output: line})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ends(p)
+	w.expect("0.00 0.00 0.00 1/1 1", "cat: /proc/uptime: No such file or directory")
+}
+
 func TestClocks(t *testing.T) {
 	w := newWorld(t, 1)
 	ticks := w.start(w.a, "ticks", command(t, "C", "ticks", "3"))
@@ -371,9 +402,20 @@ func TestPowerCut(t *testing.T) {
 	if err := w.a.CutPower(dir); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"journal": "synced ", "never": ""} {
-		if got, err := os.ReadFile(filepath.Join(dir, name)); string(got) != want || err != nil {
-			t.Errorf("%s has %q (%v), want %q", name, got, err, want)
+	holds := func(files map[string]string) {
+		t.Helper()
+		for name, want := range files {
+			if got, err := os.ReadFile(filepath.Join(dir, name)); string(got) != want || err != nil {
+				t.Errorf("%s has %q (%v), want %q", name, got, err, want)
+			}
 		}
 	}
+	holds(map[string]string{"journal": "synced ", "never": ""})
+
+	journal := filepath.Join(dir, "journal")
+	err = errors.Join(w.a.Empty(journal), os.WriteFile(journal, []byte("not synced"), 0o600), w.a.CutPower(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(map[string]string{"journal": ""})
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -73,6 +74,14 @@ func (h *Host) CutPower(dir string) error {
 	})
 }
 
+// Empty empties a file of the host, as if it had just been made.
+func (h *Host) Empty(path string) error {
+	if id, _, ok := identify(path); ok {
+		delete(h.disk.synced, id)
+	}
+	return os.Truncate(path, 0)
+}
+
 // emptyFolder opens a folder in which there is nothing, and never will be.
 func emptyFolder() (*file, error) {
 	dir, err := os.MkdirTemp("", "sim")
@@ -100,6 +109,10 @@ func (t *thread) open() {
 	path, ok := t.p.readText(at, longest)
 	if !ok {
 		t.goNative()
+		return
+	}
+	if slices.Contains(t.p.program.Lacks, path) {
+		t.fail(unix.ENOENT)
 		return
 	}
 	if flags&unix.O_CREAT != 0 {

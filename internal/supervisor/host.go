@@ -21,6 +21,8 @@ type Host struct {
 	paused   bool
 	clocks   // what programs read
 	programs []*Program
+	// quiet: deadlines of its threads wake none of them.
+	quiet bool
 	// due are deadlines that came while it was paused.
 	due []func()
 	// ports counts those that it has given to sockets.
@@ -80,6 +82,15 @@ func (h *Host) Resume() {
 	h.due = nil
 	for _, f := range due {
 		f()
+	}
+}
+
+// Quiet lets no thread go on because its time has come (sleeps and timeouts; not timers): each sees that when something else lets it go on.
+// Not quiet, those whose time is over go on.
+func (h *Host) Quiet(on bool) {
+	if h.quiet != on {
+		h.quiet = on
+		h.forWaits(func(t *thread, w *wait) { t.schedule(w) }, func(*process, *timer) {})
 	}
 }
 

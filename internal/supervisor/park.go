@@ -65,7 +65,7 @@ func (t *thread) schedule(w *wait) {
 	h := t.p.program.host
 	h.s.cancel(w.due)
 	w.due = nil
-	if w.deadline >= never-slack {
+	if w.deadline >= never-slack || h.quiet && !w.spins {
 		return
 	}
 	var e *event

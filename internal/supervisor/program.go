@@ -21,6 +21,8 @@ type Command struct {
 	Args []string
 	Env  []string
 	Dir  string
+	// Lacks are files that it does not find.
+	Lacks []string
 	// Output gets each line of its standard output, Errors what it writes to standard error; Ended is called when its last
 	// process has ended. All of them are called while all threads of the program wait. nil: nobody cares.
 	Output func(line []byte)

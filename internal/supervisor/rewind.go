@@ -53,7 +53,10 @@ func (s *Supervisor) Rewind(seed uint64, network Network, done <-chan struct{}) 
 		e.at -= by
 	}
 	for _, h := range s.hosts {
-		h.ports, h.ran, h.started, h.disk = 0, 0, 0, disk{}
+		h.ports, h.ran, h.started = 0, 0, 0
+		if len(h.programs) == 0 {
+			h.disk = disk{}
+		}
 		h.wall.Since -= by
 		h.monotonic.Since -= by
 		h.forWaits(func(_ *thread, w *wait) { w.deadline -= by }, func(_ *process, x *timer) { x.at -= by })

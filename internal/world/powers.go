@@ -212,6 +212,15 @@ var persistenceNames = []string{NoPersistence: "none", RDB: "rdb", AOFNo: "aof-n
 // AppendOnly reports that a node keeps an append-only file.
 func (p Persistence) AppendOnly() bool { return p >= AOFNo }
 
+// Ticks is how often a second a server that sim starts looks at what is due: Redis's own 10 times (its hz), and more often where it fsyncs
+// or saves when it does so.
+func (p Persistence) Ticks() int {
+	if p == RDB || p == AOFEverysec {
+		return 100
+	}
+	return 10
+}
+
 func (p Persistence) String() string { return wordOf(persistenceNames, "persistence", p) }
 
 // MarshalText writes its name.

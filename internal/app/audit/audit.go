@@ -28,9 +28,8 @@ type Lock struct {
 	NotConforming string
 	// Conform are the other checks of sim conform that failed, each as a cell of the row in which it counts.
 	Conform []card.Cell
-	// Programs is what is known of it for trials. Repeats: in virtual time its runs repeat.
+	// Programs is what is known of it for trials.
 	Programs *trial.Programs
-	Repeats  bool
 }
 
 // Options say what to audit, and how.
@@ -99,7 +98,7 @@ func Run(ctx context.Context, o Options) (*card.Card, error) {
 	began := o.Trial.Now()
 	a, list := newAudit(o)
 	open := slices.DeleteFunc(slices.Clone(list), func(k *asked) bool { return k.costs || k.scenario == nil })
-	a.each(open, func(k *asked) { a.answer(ctx, k) })
+	a.ask(ctx, open, list)
 	for i := range o.Locks {
 		mine := slices.DeleteFunc(slices.Clone(open), func(k *asked) bool { return k.lock != &o.Locks[i] })
 		open = append(open, settle(a.card, i, mine)...)
@@ -111,10 +110,10 @@ func Run(ctx context.Context, o Options) (*card.Card, error) {
 			}
 		})
 	}
-	a.eachCost(ctx, list, func(k *asked, c *card.Cost) {
+	for _, k := range a.costs(ctx, list) {
 		column := &a.card.Locks[k.column]
-		column.Costs = append(column.Costs, *c)
-	})
+		column.Costs = append(column.Costs, *k.cost)
+	}
 	a.card.Interrupted = ctx.Err() != nil
 	a.card.WallMS = o.Trial.Now().Sub(began).Milliseconds()
 	return a.card, errors.Join(a.errs...)
@@ -177,8 +176,9 @@ type asked struct {
 	lock *Lock
 	// unit is which piece of the audit's work it is, column which column of the card it belongs to.
 	unit, column int
-	// costs: it measures what the lock costs.
+	// costs: it measures what the lock costs; cost is the answer, nil: there is none.
 	costs bool
+	cost  *card.Cost
 	// cell is where the answer goes.
 	cell *card.Cell
 	// aside is the cell of a violation that may have another reason than what the question is
@@ -192,22 +192,37 @@ type asked struct {
 	within time.Duration
 }
 
-// each does something with all questions, so many at once as there are jobs.
+// each does something with all questions, so many at once as there are jobs, in their order.
 func (a *audit) each(list []*asked, do func(*asked)) {
-	each(a.Jobs, list, func(_ int, k *asked) { do(k) })
-}
-
-func each(jobs int, list []*asked, do func(int, *asked)) {
-	slots := make(chan struct{}, jobs)
 	var wg sync.WaitGroup
-	for i, k := range list {
+	next := make(chan *asked)
+	for range a.Jobs {
 		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			do(i, k)
+			for k := range next {
+				do(k)
+			}
 		})
 	}
+	for _, k := range list {
+		next <- k
+	}
+	close(next)
 	wg.Wait()
+}
+
+// ask puts questions to their locks. In virtual time, where no run disturbs another, it also finds out what locks cost: first, because that
+// takes longest.
+func (a *audit) ask(ctx context.Context, open, all []*asked) {
+	if a.Trial.World == request.Virtual {
+		open = slices.Concat(ofCosts(all), open)
+	}
+	a.each(open, func(k *asked) {
+		if k.costs {
+			k.cost = a.measure(ctx, k)
+		} else {
+			a.answer(ctx, k)
+		}
+	})
 }
 
 // answer puts a question to its lock until there is an answer.
@@ -258,21 +273,20 @@ func (a *audit) below(path string) string {
 	return filepath.ToSlash(link)
 }
 
-// eachCost finds out what locks cost, and tells it in their order. In real time there is one run after the other, so that none disturbs
+// costs are the questions about costs that have an answer. In real time it is found now, in one run after the other, so that none disturbs
 // another.
-func (a *audit) eachCost(ctx context.Context, list []*asked, tell func(*asked, *card.Cost)) {
-	list = slices.DeleteFunc(slices.Clone(list), func(k *asked) bool { return !k.costs })
-	found := make([]*card.Cost, len(list))
-	jobs := 1
-	if a.Trial.World == request.Virtual {
-		jobs = a.Jobs
-	}
-	each(jobs, list, func(i int, k *asked) { found[i] = a.measure(ctx, k) })
-	for i, k := range list {
-		if found[i] != nil {
-			tell(k, found[i])
+func (a *audit) costs(ctx context.Context, all []*asked) []*asked {
+	list := ofCosts(all)
+	if a.Trial.World != request.Virtual {
+		for _, k := range list {
+			k.cost = a.measure(ctx, k)
 		}
 	}
+	return slices.DeleteFunc(list, func(k *asked) bool { return k.cost == nil })
+}
+
+func ofCosts(all []*asked) []*asked {
+	return slices.DeleteFunc(slices.Clone(all), func(k *asked) bool { return !k.costs })
 }
 
 // measure finds out what a lock costs.
@@ -524,7 +538,7 @@ func (a *audit) fail(err error) {
 // run runs a scenario once with a lock in the place of its own.
 func (a *audit) run(ctx context.Context, k *asked, s *scenario.Scenario, seed uint64) (*trial.Trial, error) {
 	o := a.Trial
-	o.Seed, o.Tries, o.Programs, o.Repeats, o.Out = seed, 1, k.lock.Programs, k.lock.Repeats, filepath.Join(a.Trial.Out, k.lock.Label)
+	o.Seed, o.Tries, o.Programs, o.Out = seed, 1, k.lock.Programs, filepath.Join(a.Trial.Out, k.lock.Label)
 	if k.within > 0 {
 		o.Timeout = min(cmp.Or(o.Timeout, k.within), k.within)
 	}

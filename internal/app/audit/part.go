@@ -79,7 +79,8 @@ func RunPart(ctx context.Context, o Options, mine []int) (*card.Card, []Answer, 
 			k.cell = &own
 		}
 	}
-	a.each(open, func(k *asked) { a.answer(ctx, k) })
+	mineToo := slices.DeleteFunc(slices.Clone(list), func(k *asked) bool { return !isMine(k) })
+	a.ask(ctx, open, mineToo)
 	if o.Shorten {
 		a.each(open, func(k *asked) { a.shortenPart(ctx, k) })
 	}
@@ -87,10 +88,9 @@ func RunPart(ctx context.Context, o Options, mine []int) (*card.Card, []Answer, 
 	for _, k := range questions {
 		answers = append(answers, Answer{Unit: uint64(k.unit), Lock: k.column, Cell: k.cell, Aside: k.aside, Home: k.home, Shown: k.shown})
 	}
-	mineToo := slices.DeleteFunc(slices.Clone(list), func(k *asked) bool { return !isMine(k) })
-	a.eachCost(ctx, mineToo, func(k *asked, c *card.Cost) {
-		answers = append(answers, Answer{Unit: uint64(k.unit), Lock: k.column, Cost: c})
-	})
+	for _, k := range a.costs(ctx, mineToo) {
+		answers = append(answers, Answer{Unit: uint64(k.unit), Lock: k.column, Cost: k.cost})
+	}
 	a.card.Interrupted, a.card.WallMS = ctx.Err() != nil, o.Trial.Now().Sub(began).Milliseconds()
 	return a.card, answers, errors.Join(a.errs...)
 }

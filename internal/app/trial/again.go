@@ -20,7 +20,8 @@ import (
 )
 
 // carryOutTwice makes a run of real programs and servers in virtual time, and makes it again with the same seed. Only what repeats is
-// judged: what differs came from something that sim does not control. Of a program that is known to repeat, a violation must repeat.
+// judged: what differs came from something that sim does not control. Of a program that is known to repeat, a violation must repeat, and samples
+// of all else.
 func (t *trial) carryOutTwice(ctx context.Context, s *subject, c runner.Config) (runner.Outcome, error) {
 	out, difference, err := t.twice(ctx, s, c)
 	if difference != nil {
@@ -36,21 +37,69 @@ func violates(ctx context.Context, s *subject, out *runner.Outcome) bool {
 	return slices.ContainsFunc(judged.Properties, func(p report.PropertyResult) bool { return p.Verdict == checker.Violated })
 }
 
-// twice makes a run, and makes it again. It says where the second differs from the first; nil: nowhere.
+// twice makes a run, and makes it again. It says where the second differs from the first; nil: nowhere. Of a program that is known to repeat
+// one is enough where nothing is violated, but for a sample.
 func (t *trial) twice(ctx context.Context, s *subject, c runner.Config) (out runner.Outcome, difference *history.Difference, err error) {
-	open := func(dir string) func(world.Spec) (world.World, error) {
-		return func(spec world.Spec) (world.World, error) { return guests.Open(ctx, spec, t.guests(s, dir)) }
+	l := s.Setup.Lock.Program
+	known := t.Repeating.Repeats(l)
+	enough := func(of *runner.Outcome) bool { return known && !isSample(&c) && !violates(ctx, s, of) }
+	var kept *history.History
+	if known && t.keeps(s) {
+		out, err = t.make(ctx, s, c, t.Kept.Open)
+		if ctx.Err() != nil || err == nil && enough(&out) {
+			return out, nil, err
+		}
+		if err == nil {
+			kept = out.History
+		}
+		if err := removeFiles(c.Dir); err != nil {
+			return out, nil, err
+		}
 	}
-	first, second := filepath.Join(c.Dir, runs.History), filepath.Join(c.Dir, runs.HistoryAgain)
-	c.Open = open(c.Dir)
-	out, err = runToFile(c, first)
-	if out.Interrupted || isStop(ctx, err) {
-		return out, nil, stopped(ctx, &out)
-	}
-	if err != nil || t.Repeats && !violates(ctx, s, &out) {
+	out, err = t.make(ctx, s, c, guests.Open)
+	switch {
+	case err != nil:
 		return out, nil, err
+	case kept != nil && sameButOwners(kept, out.History):
+		return out, nil, nil
+	case kept != nil: // which is no fault of the program yet
+		t.Repeating.about(l, func(k *repeats) { k.unkept++ })
+	case enough(&out):
+		return out, nil, nil
 	}
-	c.Open, c.Dir = open(""), "" // the logs are there
+	difference, err = t.again(ctx, s, c, &out)
+	if difference != nil {
+		t.Repeating.Differed(l)
+	} else if err == nil {
+		t.Repeating.Passed(l)
+	}
+	return out, difference, err
+}
+
+// keeps reports that a run can be made on what is kept, and shows the same there. Commands have values of the lock in them that may differ.
+func (t *trial) keeps(s *subject) (is bool) {
+	t.Repeating.about(s.Setup.Lock.Program, func(k *repeats) { is = k.unkept < mostUnkept })
+	return is && t.Kept != nil && !s.Setup.Commands
+}
+
+// opener opens a world in which real programs take part.
+type opener func(context.Context, world.Spec, guests.Options) (world.World, error)
+
+// make makes a run.
+func (t *trial) make(ctx context.Context, s *subject, c runner.Config, open opener) (runner.Outcome, error) {
+	dir := c.Dir
+	c.Open = func(spec world.Spec) (world.World, error) { return open(ctx, spec, t.guests(s, dir)) }
+	out, err := runToFile(c, filepath.Join(dir, runs.History))
+	if out.Interrupted || isStop(ctx, err) {
+		err = stopped(ctx, &out)
+	}
+	return out, err
+}
+
+// again makes a run once more, and says where it differs from the first; nil: nowhere.
+func (t *trial) again(ctx context.Context, s *subject, c runner.Config, out *runner.Outcome) (difference *history.Difference, err error) {
+	first, second := filepath.Join(c.Dir, runs.History), filepath.Join(c.Dir, runs.HistoryAgain)
+	c.Open, c.Dir = func(spec world.Spec) (world.World, error) { return guests.Open(ctx, spec, t.guests(s, "")) }, "" // the logs are there
 	if progress := c.Progress; progress != nil {
 		c.Progress = func(phase string) { progress("the same again, " + phase) }
 	}
@@ -58,17 +107,26 @@ func (t *trial) twice(ctx context.Context, s *subject, c runner.Config) (out run
 	var unknown *world.Unknown
 	switch {
 	case other.Interrupted, isStop(ctx, err):
-		return out, nil, errors.Join(stopped(ctx, &out), os.Remove(second))
+		return nil, errors.Join(stopped(ctx, out), os.Remove(second))
 	case errors.As(err, &unknown):
-		return out, nil, err
+		return nil, err
 	case err != nil:
-		return out, nil, &world.Unknown{Why: "the same run again failed: " + err.Error()}
+		return nil, &world.Unknown{Why: "the same run again failed: " + err.Error()}
 	}
 	difference, err = firstDifference(first, second)
 	if err == nil && difference == nil {
 		err = os.Remove(second)
 	}
-	return out, difference, err
+	return difference, err
+}
+
+// removeFiles removes what a run has left that does not count.
+func removeFiles(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	for _, file := range files {
+		err = errors.Join(err, os.Remove(file))
+	}
+	return err
 }
 
 // isStop reports that a run could not begin because it was to end.

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
@@ -57,13 +60,45 @@ func VirtualServer(ctx context.Context, redis string) (path, version string, err
 		return "", "", missing
 	}
 	if path, err = server.FindRedis(redis); err == nil {
-		version, err = server.VersionOf(ctx, path)
+		version, err = versions.of(ctx, path)
 	}
 	if err != nil {
 		err = &EnvironmentError{Err: err,
 			Hint: "apt-get install redis-server (or: make setup), or name a redis-server or a valkey-server with --redis PATH"}
 	}
 	return path, version, err
+}
+
+// versions are those of servers that were asked for it.
+var versions askedVersions
+
+// askedVersions remembers what programs of servers are, so that each is asked once and not for each run.
+type askedVersions struct {
+	mu    sync.Mutex
+	known map[string]askedVersion
+}
+
+type askedVersion struct {
+	file    fs.FileInfo
+	version string
+}
+
+// of is the version of the program in a file. It is asked again when the file is another one.
+func (a *askedVersions) of(ctx context.Context, path string) (string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	file, err := os.Stat(path)
+	if before, is := a.known[path]; is && err == nil && os.SameFile(before.file, file) && before.file.ModTime().Equal(file.ModTime()) {
+		return before.version, nil
+	}
+	version, wrong := server.VersionOf(ctx, path)
+	if err == nil && wrong == nil {
+		if a.known == nil {
+			a.known = make(map[string]askedVersion)
+		}
+		a.known[path] = askedVersion{file, version}
+	}
+	return version, wrong
 }
 
 // prepareVirtual settles what is real in a virtual world. With server.Auto real servers are where a lock program meets them, and all

@@ -43,9 +43,10 @@ type Options struct {
 	// Programs are the lock programs of this scenario, and maybe of others; nil: they are
 	// greeted now. The caller sees to it that they may be started.
 	Programs *Programs
-	// Repeats: two runs of the lock program with one seed were the same (see Repeats). In virtual time only runs in which something is
-	// violated are made twice then.
-	Repeats bool
+	// Repeating is what is known of programs in virtual time; nil: nothing is, and each run is made twice.
+	Repeating *Repeating
+	// Kept are servers and lock programs that other trials in virtual time use, too; nil: all are started afresh for each run.
+	Kept *Kept
 	// Timeout is how long one run may take in real time; 0: as long as it wants.
 	Timeout time.Duration
 	// Out is the folder under which runs are kept.

@@ -247,6 +247,13 @@ func (a *nodeRequests) add(event int) {
 	node[e.Value.Key] = now
 }
 
+// isOlder reports that an event tells of a command that left its client before the one by which it asks for the key.
+func (a *nodeRequests) isOlder(event int) bool {
+	e := a.facts.Event(event)
+	last, some := a.nodes[e.Process][e.Value.Key]
+	return some && a.facts.LeftAt(event) < last.since
+}
+
 // quorumSince is the latest instant since when a quorum of the nodes is asked for all keys that it
 // was asked for; NeverAsked where fewer are asked.
 func (a *nodeRequests) quorumSince(quorum int) time.Duration {
@@ -355,9 +362,13 @@ func (f *Facts) ofAnotherTry(g *Grant, i int) bool {
 // AskedSince is since when the client of a grant asked for the lock by what it did before the
 // answer; NeverAsked: it asked fewer nodes than a quorum.
 func (f *Facts) AskedSince(g *Grant) time.Duration {
-	asked := f.newNodeRequests()
+	asked, answered := f.newNodeRequests(), f.newNodeRequests()
 	for _, i := range f.commandsFor(g) {
-		if i < g.Return || f.Event(i).F != history.KeyDeleted && f.LeftAt(i) <= f.At(g.Return) && !f.ofAnotherTry(g, i) {
+		switch {
+		case i < g.Return:
+			asked.add(i)
+			answered.add(i)
+		case f.Event(i).F != history.KeyDeleted && f.LeftAt(i) <= f.At(g.Return) && !f.ofAnotherTry(g, i) && !answered.isOlder(i):
 			asked.add(i)
 		}
 	}

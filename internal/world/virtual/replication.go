@@ -230,12 +230,9 @@ func (n *redisModel) wait(k *call) {
 }
 
 // endLater answers a WAIT when its timeout is over. Redis looks whether it is when something has come to it, or when it looks after its
-// clients: its hz is 10, and 100 where it keeps its data. When in that time it does so depends on when it was started.
+// clients. When in that time it does so depends on when it was started.
 func (n *redisModel) endLater(b *blocked) {
-	every := 100 * time.Millisecond
-	if n.persistence != world.NoPersistence {
-		every = 10 * time.Millisecond
-	}
+	every := time.Second / time.Duration(n.persistence.Ticks())
 	phase := n.w.startPhase(slices.Index(n.w.nodes, &n.Host)) % every
 	life := n.life
 	var look func()

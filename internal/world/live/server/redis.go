@@ -111,10 +111,7 @@ func (n *Node) commonArguments() []string {
 	if n.watches {
 		return args
 	}
-	if n.Persistence != world.NoPersistence { // it fsyncs on time
-		args = append(args, "--hz", "100")
-	}
-	args = append(args,
+	args = append(args, "--hz", strconv.Itoa(n.Persistence.Ticks()),
 		"--stop-writes-on-bgsave-error", "no", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600")
 	if n.minReplicas > 0 {
 		args = append(args, "--min-replicas-to-write", strconv.Itoa(n.minReplicas),

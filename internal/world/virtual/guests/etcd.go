@@ -97,5 +97,6 @@ func (s *etcdServer) own() error                                         { retur
 func (s *etcdServer) closed(uint64)                                      {}
 func (s *etcdServer) Follow(string)                                      {}
 func (s *etcdServer) inStep() bool                                       { return true }
+func (s *etcdServer) quiet() bool                                        { return false }
 func (s *etcdServer) tidy() error                                        { return errors.New("etcd keeps what it had") }
 func (s *etcdServer) close()                                             {}

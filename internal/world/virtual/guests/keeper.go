@@ -73,7 +73,7 @@ func fitting(spec *world.Spec) string {
 
 // take takes what a run leaves. What cannot be used again ends.
 func (k *Keeper) take(g *guests) error {
-	if g.failed || g.spec.Replicated || g.over() {
+	if g.failed || g.over() {
 		return g.end()
 	}
 	var left []*server

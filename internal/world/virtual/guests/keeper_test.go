@@ -40,6 +40,31 @@ func TestKeptServers(t *testing.T) {
 	}
 }
 
+// TestKeptWhateverIsOnDisk: a server stays, too, if what it has on its disk does not depend on when it writes that.
+func TestKeptWhateverIsOnDisk(t *testing.T) {
+	for persistence, kept := range map[string]bool{"none": true, "aof-no": true, "aof-always": true, "aof-everysec": false, "rdb": false} {
+		text := "name: kept\nlock: {algorithm: redlock}\nnodes: {count: 3, persistence: " + persistence + "}\n"
+		s, err := scenario.Parse("kept.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := newKeeper(t, Options{Server: redis(t)})
+		const runs = 3
+		for seed := range uint64(runs) {
+			if _, _, err := (&try{scenario: s.Name, variant: s.Variants[0], seed: seed, options: k.o, keeper: k}).run(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := 0
+		if kept {
+			want = 3 * runs
+		}
+		if got := k.left - runs; got != want { // the resource is one more
+			t.Errorf("%s: %d servers of nodes were kept, not %d", persistence, got, want)
+		}
+	}
+}
+
 // keepsPrograms are scenarios in which clients are paused, killed and started again, and others in which lock programs can stay.
 var keepsPrograms = append([]string{"gc-pause"}, programScenarios...)
 

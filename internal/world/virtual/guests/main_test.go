@@ -118,7 +118,8 @@ func difference(a, b []byte) string {
 
 // chosen are scenarios in which each power over real servers is used.
 var chosen = []string{
-	"gc-pause", "node-restart", "clock-jump", "durability-power-cut", "failover", "failover-wait", "one-node-restart", "set-nx-px",
+	"gc-pause", "node-restart", "clock-jump", "durability-power-cut", "durability-kill", "failover", "failover-wait", "one-node-restart",
+	"set-nx-px",
 	"late-first-release", "multi-exec", "reentrant", "resource-forgets", "extension",
 }
 

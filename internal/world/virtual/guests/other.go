@@ -29,3 +29,17 @@ func (*Keeper) NotAgain() string { return "" }
 
 // Close ends nothing.
 func (*Keeper) Close() error { return nil }
+
+// Keepers keep nothing, either.
+type Keepers struct{}
+
+// NewKeepers makes them.
+func NewKeepers(context.Context) *Keepers { return &Keepers{} }
+
+// Open says why nothing runs.
+func (*Keepers) Open(context.Context, world.Spec, Options) (world.World, error) {
+	return nil, Available()
+}
+
+// Close ends nothing.
+func (*Keepers) Close() error { return nil }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/redis/journal"
 	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
 	"github.com/redlock-sim/redlock-sim/internal/supervisor"
@@ -114,9 +115,7 @@ func (s *redisServer) command() (path string, args []string) {
 		save, journal = "1 1", "no"
 	}
 	args = redisArguments(s.host, s.dir, save, journal, fsyncOf(s.h.Persistence()))
-	if s.h.Persistence() != world.NoPersistence { // it fsyncs, and saves, on time
-		args = append(args, "--hz", "100")
-	}
+	args = append(args, "--hz", strconv.Itoa(s.h.Persistence().Ticks()))
 	if s.life > 1 { // nobody tells it whom to follow, as in the other worlds
 		s.follows = ""
 	}
@@ -134,6 +133,14 @@ func redisArguments(host *supervisor.Host, dir, save, journal, fsync string) []s
 		"--aof-use-rdb-preamble", "no", "--appendfsync", fsync, "--stop-writes-on-bgsave-error", "no",
 		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600",
 		"--jemalloc-bg-thread", "no", "--tcp-keepalive", "0"}
+}
+
+// quiet implements kind: the resource has no keys that run out, and nobody waits for it. Its timer would be a tenth of the time of a run.
+func (s *redisServer) quiet() bool { return s.h.Name() == history.ResourceProcess && !s.byTheClock() }
+
+// byTheClock: what is on the disk depends on when its timer rings.
+func (s *redisServer) byTheClock() bool {
+	return s.snapshots() || s.h.Persistence() == world.AOFEverysec
 }
 
 // snapshots: what the node keeps on disk are snapshots alone.

@@ -56,6 +56,8 @@ type kind interface {
 	inStep() bool
 	// tidy undoes all that a run has done to it; an error says why it cannot be used again.
 	tidy() error
+	// quiet reports that nothing that it does by the clock matters to the run.
+	quiet() bool
 	// version is under which name the result tells which version of what it is.
 	version() (name, version string)
 	close()
@@ -117,9 +119,10 @@ func (s *server) Start(keep world.Keep, ready func(error)) {
 	}
 	s.life++
 	s.ready = ready
+	s.host.Quiet(false)
 	path, args := s.command()
 	c := s.outputs()
-	c.Path, c.Args, c.Dir, c.Env = path, args, s.dir, environ(nil, s.dir, steadyMemory)
+	c.Path, c.Args, c.Dir, c.Env, c.Lacks = path, args, s.dir, environ(nil, s.dir, steadyMemory), noStatus
 	began := s.g.sup.Now()
 	var err error
 	if s.running, err = s.host.Start(c); err != nil {
@@ -132,6 +135,9 @@ func (s *server) Start(keep world.Keep, ready func(error)) {
 	}
 	s.lookForStart()
 }
+
+// noStatus: a server of Redis reads its own status ten times a second, for how much memory it has. That would be a tenth of a run's time.
+var noStatus = []string{"/proc/self/stat"}
 
 // steadyMemory lets jemalloc give no memory back after a while, for which it would read the clock each time that it has been asked for
 // memory some 1000 times. What it was asked for in runs before would be seen in the times of this one.
@@ -167,6 +173,7 @@ func (s *server) begun(err error) {
 			err = s.started()
 		}
 		if err == nil {
+			s.host.Quiet(s.quiet())
 			s.wasObserved()
 		}
 		then(err)

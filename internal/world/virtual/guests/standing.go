@@ -7,14 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/supervisor"
-	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
 // standingServer is a server between two runs. It does not go on.
@@ -59,6 +57,7 @@ func (s *server) leave() error {
 	case s.boot.goesOn == 0:
 		return errors.New("it does nothing by itself")
 	}
+	s.host.Quiet(false)
 	if err := s.tidy(); err != nil {
 		return err
 	}
@@ -144,8 +143,8 @@ var tidies = [][]string{
 
 // tidy implements kind.
 func (s *redisServer) tidy() error {
-	if s.follows != "" || s.h.Persistence() != world.NoPersistence {
-		return errors.New("it is a replica, or keeps its data")
+	if s.g.spec.Replicated || s.byTheClock() {
+		return errors.New("it has or had a replica, or saves by the clock")
 	}
 	s.endConnections()
 	answers, err := answersTo(s.ask, tidies...)
@@ -169,7 +168,7 @@ func (s *redisServer) cutJournal() error {
 	for _, pattern := range []string{"*.aof", "appendonlydir/*.aof"} {
 		files, err := filepath.Glob(filepath.Join(s.dir, pattern))
 		for _, file := range files {
-			err = errors.Join(err, os.Truncate(file, 0))
+			err = errors.Join(err, s.host.Empty(file))
 		}
 		if err != nil {
 			return fmt.Errorf("failed to empty the journal: %w", err)

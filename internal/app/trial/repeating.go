@@ -1,0 +1,104 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/runner"
+	"github.com/redlock-sim/redlock-sim/internal/world/virtual/guests"
+)
+
+// Repeating is what the trials of one command know of programs in virtual time: which of them repeat, that is two runs with one seed had the
+// same history. The zero value knows nothing.
+type Repeating struct {
+	mu sync.Mutex
+	// known are the programs, by how each is started; empty is a lock of sim.
+	known map[string]*repeats
+}
+
+// repeats is what is known of one program.
+type repeats struct {
+	// passed: two runs were the same; differed: two were not. unkept counts the runs on kept servers and programs that differed from one with
+	// all started afresh.
+	passed, differed bool
+	unkept           int
+}
+
+// mostUnkept is how many runs on what is kept may differ from one with all started afresh before nothing is kept for the program any more.
+const mostUnkept = 3
+
+// Passed notes that two runs of a program with one seed were the same, Differed that they were not: then no other word counts. nil is a lock
+// of sim.
+func (r *Repeating) Passed(l *lock.Program)   { r.about(l, func(k *repeats) { k.passed = true }) }
+func (r *Repeating) Differed(l *lock.Program) { r.about(l, func(k *repeats) { k.differed = true }) }
+
+// Repeats reports that two runs of a program were the same, and none have differed.
+func (r *Repeating) Repeats(l *lock.Program) (is bool) {
+	r.about(l, func(k *repeats) { is = k.passed && !k.differed })
+	return is
+}
+
+// about looks at what is known of a program. Where nobody remembers, nothing is.
+func (r *Repeating) about(l *lock.Program, look func(*repeats)) {
+	if r == nil {
+		look(&repeats{})
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := ""
+	if l != nil {
+		key = started(l)
+	}
+	if r.known == nil {
+		r.known = make(map[string]*repeats)
+	}
+	if r.known[key] == nil {
+		r.known[key] = &repeats{}
+	}
+	look(r.known[key])
+}
+
+// oneIn is of how many runs in which nothing is violated one is made twice all the same.
+const oneIn = 8
+
+// isSample reports that a run is one of those. It does not depend on what else is run.
+func isSample(c *runner.Config) bool {
+	h := fnv.New32a()
+	_, _ = fmt.Fprint(h, c.Scenario, "/", c.Variant.Name, "/", c.Seed)
+	return h.Sum32()%oneIn == 0
+}
+
+// Kept are servers and lock programs that trials use one after the other, see Options.
+type Kept = guests.Keepers
+
+// NewKept keeps nothing yet. What it keeps ends with it (Close).
+func NewKept(ctx context.Context) *Kept {
+	return guests.NewKeepers(context.WithoutCancel(ctx)) // the end of a run is not the end of what is kept
+}
+
+// sameButOwners reports that two histories are the same but for the values of locks, each in the place of another: of a library that makes
+// a part of them once for all, a program that is kept has others.
+func sameButOwners(a, b *history.History) bool {
+	return reflect.DeepEqual(a.Header, b.Header) && reflect.DeepEqual(numbered(a.Events), numbered(b.Events))
+}
+
+// numbered numbers the values of locks in the order in which they come.
+func numbered(events []history.Event) []history.Event {
+	numbers := make(map[string]string)
+	events = slices.Clone(events)
+	for i := range events {
+		owner := &events[i].Value.Owner
+		if _, seen := numbers[*owner]; !seen && *owner != "" {
+			numbers[*owner] = fmt.Sprint(len(numbers))
+		}
+		*owner = numbers[*owner]
+	}
+	return events
+}

@@ -122,6 +122,9 @@ func (c *Faketime) Variables() []string {
 		"FAKETIME_TIMESTAMP_FILE=" + c.seen,
 		"FAKETIME_NO_CACHE=1",
 		"FAKETIME_DONT_FAKE_MONOTONIC=1",
+		// Otherwise waits for a condition until an instant of the monotonic clock end at once: each timed wait of a JVM does.
+		"FAKETIME_FORCE_MONOTONIC_FIX=0",
+		// Otherwise waits for a condition until an instant of the monotonic clock end at once: each timed wait of a JVM does.
 	}
 }
 

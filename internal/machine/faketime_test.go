@@ -2,6 +2,7 @@ package machine
 
 import (
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,6 +42,47 @@ func TestClockIsReadWholeWhileItRuns(t *testing.T) {
 	}
 	if text, err := os.ReadFile(clock.File()); err != nil || strings.Trim(string(text), "+0.\n") != "" {
 		t.Fatalf("a clock that was set right shows %q, %v", text, err)
+	}
+}
+
+// waits waits 200 ms for a condition, by the monotonic clock, as JVMs do, and says how many milliseconds that took.
+const waits = `
+import ctypes, time
+c = ctypes.CDLL(None)
+attributes, condition, mutex = (ctypes.create_string_buffer(64) for _ in range(3))
+c.pthread_condattr_init(attributes)
+c.pthread_condattr_setclock(attributes, time.CLOCK_MONOTONIC)
+c.pthread_cond_init(condition, attributes)
+c.pthread_mutex_init(mutex, None)
+c.pthread_mutex_lock(mutex)
+began = time.monotonic_ns()
+until = (ctypes.c_long * 2)(*divmod(began + 200 * 10**6, 10**9))
+c.pthread_cond_timedwait(condition, mutex, until)
+print((time.monotonic_ns() - began) // 10**6)
+`
+
+// TestWaitsTakeTheirTime: a process whose time of day is bent waits as long as it wants.
+func TestWaitsTakeTheirTime(t *testing.T) {
+	clock, err := NewFaketimeHere(t.TempDir())
+	if err != nil {
+		suite.Lacks(t, err.Error())
+	}
+	if err := clock.Set(Bend{Jump: time.Hour, Rate: 1}); err != nil {
+		t.Fatal(err)
+	}
+	defer clock.Halt()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		suite.Lacks(t, "python3")
+	}
+	cmd := exec.Command(python, "-c", waits)
+	cmd.Env = Environ(clock.Variables())
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if ms, err := strconv.Atoi(strings.TrimSpace(string(out))); err != nil || ms < 190 {
+		t.Errorf("it waited %q ms, not 200", out)
 	}
 }
 

@@ -78,8 +78,8 @@ func firstFound(tb testing.TB, n int, first, most uint64) uint64 {
 	return r.Found[0].Run + 1
 }
 
-// A search for a lock, of which nothing but its name is said, finds each mistake. A minute has some hundred runs with lock programs and real
-// servers.
+// A search for a lock, of which nothing but its name is said, finds each mistake. With lock programs and real servers a minute has some
+// hundred runs.
 func TestLockSearchFinds(t *testing.T) {
 	for n, m := range lockMistakes {
 		for i := range uint64(suite.Amount(t, 20, 2)) {

@@ -231,7 +231,7 @@ func scenarioFor(r *program.Ready, in string, waits bool) (*scenario.Scenario, e
 	if r.Has(program.Renews) {
 		setup.Workload.Think = ttl * 17 / 10 // what was promised first ends in a section
 	}
-	setup.GrantWithin, setup.TimeLimit = ttl+grantAfter, 10*ttl+10*time.Second
+	setup.GrantWithin, setup.TimeLimit = ttl+grantAfter, 10*max(ttl, setup.Workload.Think)+10*time.Second
 	return s, nil
 }
 

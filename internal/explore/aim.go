@@ -26,6 +26,7 @@ type aim struct {
 	sections int
 }
 
+// newAim is nil where no fault may strike a message.
 func newAim(d *drawer, commands []string) *aim {
 	a := &aim{commands: commands, sections: d.sections,
 		pauses: slices.Contains(d.kinds, "pause"), promotes: slices.Contains(d.kinds, "promote")}
@@ -36,6 +37,9 @@ func newAim(d *drawer, commands []string) *aim {
 		if slices.Contains([]string{"cut", "hold", "stall", "latency"}, k) {
 			a.lags = append(a.lags, k)
 		}
+	}
+	if len(a.messages) == 0 {
+		return nil
 	}
 	for _, p := range []string{workload.BeforeAcquire, workload.Acquired, workload.BeforeRelease} {
 		if slices.Contains(d.points, p) {
@@ -51,7 +55,7 @@ func (a *aim) kind(r *rand.Rand) string {
 	switch {
 	case a.promotes && r.IntN(4) == 0:
 		return "promote"
-	case len(a.messages) > 0 && r.IntN(2) == 0:
+	case r.IntN(2) == 0:
 		return a.messages[r.IntN(len(a.messages))]
 	case a.pauses && r.IntN(2) == 0:
 		return "pause"

@@ -29,7 +29,7 @@ type drawer struct {
 	ttl      time.Duration
 	// may says which faults of those may be drawn; nil: all.
 	may func(*scenario.Fault) bool
-	// aim is how faults are drawn where real servers take part; nil: none do.
+	// aim is how faults are drawn where real servers take part; nil: none do, or no fault may strike a message.
 	aim *aim
 	// ofMessages are all kinds that strike a message.
 	ofMessages []string

@@ -124,7 +124,9 @@ func (f *finder) generation(ctx context.Context, n uint64) ([]result, error) {
 	results := make([]result, n)
 	errs := make([]error, len(f.workers))
 	var next, done, found atomic.Uint64
-	enough := func() bool { return f.StopAt > 0 && f.counts == nil && f.state.violations()+found.Load() >= uint64(f.StopAt) }
+	enough := func() bool {
+		return f.StopAt > 0 && f.counts == nil && f.state.violations()+found.Load() >= uint64(f.StopAt)
+	}
 	var wg sync.WaitGroup
 	for i, w := range f.workers {
 		wg.Go(func() {

@@ -93,3 +93,27 @@ func TestSearchCountsJudged(t *testing.T) {
 		t.Errorf("continued %+v, at once %+v", again.Judged, r.Judged)
 	}
 }
+
+// TestClass: a run stands for the strongest of what the nodes confirm, and for the lock's word where they confirm nothing.
+func TestClass(t *testing.T) {
+	s := Search{Properties: []checker.Property{checker.ExclusiveLease, checker.BackedGrant}}
+	violated := []checker.Finding{{Property: checker.BackedGrant, Verdict: checker.Violated},
+		{Property: checker.ExclusiveLease, Verdict: checker.Violated}}
+	const both = "exclusive-lease + backed-grant"
+	for _, c := range []struct {
+		findings []checker.Finding
+		doubted  []checker.Property
+		class    string
+		property checker.Property
+	}{
+		{violated, nil, both, checker.ExclusiveLease},
+		{violated, []checker.Property{checker.ExclusiveLease}, both, checker.BackedGrant},
+		{violated, s.Properties, both + wordAlone, checker.ExclusiveLease},
+		{violated[:1], []checker.Property{checker.BackedGrant}, "backed-grant" + wordAlone, checker.BackedGrant},
+		{nil, nil, "", ""},
+	} {
+		if class, property := s.class(&verdicts{findings: c.findings, doubted: c.doubted}); class != c.class || property != c.property {
+			t.Errorf("%v, doubted %v: %q, %q; want %q, %q", c.findings, c.doubted, class, property, c.class, c.property)
+		}
+	}
+}

@@ -109,15 +109,21 @@ func (s Search) Commands(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// wordAlone marks a class of which the nodes do not confirm some property: the lock's word alone is no proof.
+// wordAlone marks a class of which the nodes confirm no property: the lock's word alone is no proof.
 const wordAlone = ", by the lock's word alone"
 
-// unconfirmed reports that the nodes do not confirm a violation of a lock program.
-func unconfirmed(findings []checker.Finding, h *history.History) bool {
-	return h.Header.Program != "" && slices.ContainsFunc(findings, func(f checker.Finding) bool {
-		ok, _ := checker.Confirmed(h, f.Property, f.Counterexample)
-		return f.Verdict == checker.Violated && !ok
-	})
+// unconfirmed are the properties that a lock program violated and the nodes do not confirm.
+func unconfirmed(findings []checker.Finding, h *history.History) (list []checker.Property) {
+	for i := range findings {
+		f := &findings[i]
+		if h.Header.Program == "" || f.Verdict != checker.Violated {
+			continue
+		}
+		if ok, _ := checker.Confirmed(h, f.Property, f.Counterexample); !ok {
+			list = append(list, f.Property)
+		}
+	}
+	return list
 }
 
 // Confirmed reports that the nodes confirm what was found, or that the lock is one of ours.
@@ -127,5 +133,5 @@ func confirmed(class string) bool { return !strings.HasSuffix(class, wordAlone) 
 
 // shows reports that a property was violated, and confirmed by the nodes if that is wanted.
 func (v *verdicts) shows(p checker.Property, confirmed bool) bool {
-	return v.violated(p) && (!confirmed || !v.doubtful)
+	return v.violated(p) && (!confirmed || !slices.Contains(v.doubted, p))
 }

@@ -68,8 +68,8 @@ type verdicts struct {
 	slow string
 	// unfinished: the run came to its time limit.
 	unfinished bool
-	// doubtful: some violation rests on the word of the lock alone.
-	doubtful bool
+	// doubted are the properties whose violation rests on the word of the lock alone.
+	doubted []checker.Property
 }
 
 // of is the verdict on a property.
@@ -126,7 +126,9 @@ func (b *bench) run(setup *scenario.Setup, seed uint64, wanted []checker.Propert
 	if out.TooSlow != "" {
 		made.excuse(out.TooSlow)
 	}
-	made.doubtful = b.real != nil && !b.real.Own && unconfirmed(findings, out.History)
+	if b.real != nil && !b.real.Own {
+		made.doubted = unconfirmed(findings, out.History)
+	}
 	return made, nil
 }
 

@@ -148,7 +148,7 @@ type Found struct {
 	Lineage Lineage `json:"lineage"`
 	Seed    uint64  `json:"seed"`
 	Class   string  `json:"class"`
-	// Property is the strongest of the class.
+	// Property is the strongest of the class; of those that the nodes confirm, if there are some.
 	Property checker.Property `json:"property"`
 	// Again is in how many of Repeats further runs it showed again, in a search in real time.
 	Again int `json:"again,omitempty"`
@@ -233,10 +233,13 @@ func (s Search) setup() (*scenario.Setup, error) {
 	return setup, nil
 }
 
-// class names the properties that a run violated, and the strongest of them.
+// class names the properties that a run violated, and the strongest of them; of those that the nodes confirm, if there are some.
 func (s Search) class(v *verdicts) (name string, strongest checker.Property) {
 	name, strongest = s.named(v.violated)
-	if name != "" && v.doubtful {
+	if _, confirmed := s.named(func(p checker.Property) bool { return v.shows(p, true) }); confirmed != "" {
+		return name, confirmed
+	}
+	if name != "" {
 		name += wordAlone
 	}
 	return name, strongest

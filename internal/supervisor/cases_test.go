@@ -344,6 +344,20 @@ func TestPause(t *testing.T) {
 	w.expect("p: 100 100 tick", "p: 1000 1000 tick", "p: 1100 1100 tick", "p: ended")
 }
 
+// TestPauseBeyondADeadline: what has come in the pause is seen first, as poll looks once more before it tells that the time is over.
+func TestPauseBeyondADeadline(t *testing.T) {
+	w := newWorld(t, 1)
+	p, other := w.start(w.a, "p", command(t, "C", "polls", "1000")), w.start(w.a, "other", command(t, "C", "polls", "1000"))
+	w.run(100 * time.Millisecond)
+	w.a.Pause()
+	w.run(500 * time.Millisecond)
+	p.Write([]byte("one\n"))
+	w.run(2 * time.Second)
+	w.a.Resume()
+	w.ends(p, other)
+	w.expect("p: 2000 2000 1", "p: ended", "other: 2000 2000 0", "other: ended")
+}
+
 // TestQuiet: what a thread waits for by the clock does not let it go on, and nobody notices when that is over.
 func TestQuiet(t *testing.T) {
 	w := newWorld(t, 1)

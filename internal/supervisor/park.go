@@ -69,11 +69,15 @@ func (t *thread) schedule(w *wait) {
 		return
 	}
 	var e *event
-	due := func() {
+	var due func()
+	due = func() {
 		switch {
 		case t.wait != w || w.due != e:
 		case h.paused: // what has come meanwhile is seen first
 			h.due = append(h.due, e.do)
+		case w.ready: // it goes on for that, if nobody else takes it
+			e = h.s.at(h.s.now+slack, due)
+			w.due = e
 		case w.spins:
 			t.redo = true
 			t.wake(launch.Response{})

@@ -128,14 +128,14 @@ func (c *clientHost) pause() {
 }
 
 func (c *clientHost) resume() {
+	stood := c.paused
+	c.paused = false
 	if m := c.machine; m != nil {
-		if c.paused {
+		m.resume() // first what its machine has for it: it comes before deadlines that are over
+		if stood {
 			m.tell(m.faults.resume)
 		}
-		c.paused = false
-		m.resume()
 	}
-	c.paused = false
 	for _, w := range c.resumes {
 		c.w.s.wake(w.co, w.epoch, byResume)
 	}

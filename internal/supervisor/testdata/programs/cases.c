@@ -582,6 +582,11 @@ static void case_echo(int rounds) {
 	say(feof(stdin) ? "over" : "enough");
 }
 
+static void case_polls(int milliseconds) {
+	int n = poll(&(struct pollfd){0, POLLIN, 0}, 1, milliseconds);
+	say("%d", n);
+}
+
 static void case_ticks(int times) {
 	for (int i = 0; i < times; i++) {
 		usleep(100000);
@@ -666,6 +671,7 @@ int one_case(const char *name, int argc, char **argv) {
 	CASE(children)
 	CASE(inherit)
 	CASE(stop)
+	CASE(polls, first)
 	CASE(ticks, first)
 	CASE(until, first)
 	CASE(append)

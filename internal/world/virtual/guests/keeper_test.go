@@ -7,8 +7,6 @@ import (
 	"context"
 	"maps"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,10 +88,11 @@ func TestKeptPrograms(t *testing.T) {
 		command func(testing.TB) []string
 		alike   func(one, other []byte) bool
 	}{
-		"well": {itself(well), exact}, "redsync": {redsync, exact}, "redislock": {redislock, exact}, "redis-py": {redisPy, nearly(0)},
-		"node-redis":   {interpreted("node-redis/node_redis.mjs", "/usr/share/nodejs/redis"), nearly(20 * time.Microsecond)},
-		"ruby-redis":   {interpreted("ruby-redis/ruby_redis.rb", "/usr/share/rubygems-integration/all/gems/redis-4*"), exact},
-		"symfony-lock": {interpreted("symfony-lock/symfony_lock.php", "/usr/share/php/Symfony/Component/Lock"), exact},
+		"well": {itself(well), exact}, "redsync": {redsync, exact},
+		"redislock": {of("bin/adapters/redislock"), exact}, "redis-py": {redisPy, nearly(0)},
+		"node-redis":   {of("adapters/node-redis/node_redis.mjs"), nearly(20 * time.Microsecond)},
+		"ruby-redis":   {of("adapters/ruby-redis/ruby_redis.rb"), exact},
+		"symfony-lock": {of("adapters/symfony-lock/symfony_lock.php"), exact},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKeeper(t, o)
@@ -116,25 +115,15 @@ func itself(kind string) func(testing.TB) []string {
 	}
 }
 
-func redsync(t testing.TB) []string   { return []string{adapter(t, "bin/adapters/redsync")} }
-func redislock(t testing.TB) []string { return []string{adapter(t, "bin/adapters/redislock")} }
-
-func redisPy(t testing.TB) []string {
-	if exec.Command("/usr/bin/python3", "-c", "import redis").Run() != nil {
-		suite.Lacks(t, "redis-py")
-	}
-	return []string{"/usr/bin/python3", adapter(t, "adapters/redis-py/redis_py.py")}
+// of is a lock program of adapters/.
+func of(command string) func(testing.TB) []string {
+	return func(t testing.TB) []string { return commandOf(t, library{Command: command}) }
 }
 
-// interpreted is a program of adapters/ that needs a library.
-func interpreted(program, library string) func(testing.TB) []string {
-	return func(t testing.TB) []string {
-		if found, _ := filepath.Glob(library); len(found) == 0 {
-			suite.Lacks(t, library)
-		}
-		return []string{adapter(t, "adapters/"+program)}
-	}
-}
+var (
+	redsync = of("bin/adapters/redsync")
+	redisPy = of("adapters/redis-py/redis_py.py")
+)
 
 // compareKept makes each run afresh and on what a Keeper has kept of the runs before, and compares the histories.
 func compareKept(t *testing.T, k *Keeper, names []string, own *scenario.StandIn, alike func(one, other []byte) bool) {

@@ -18,7 +18,7 @@ programs() {
 	echo "/usr/bin/python3 $root/adapters/tooz/tooz_lock.py"
 	echo "/usr/bin/php $root/adapters/symfony-lock/symfony_lock.php"
 	echo "/usr/bin/php $root/adapters/symfony-lock/symfony_lock.php --tuned"
-	echo "/usr/bin/node $root/adapters/node-redis/node_redis.mjs"
+	echo "$root/adapters/node-redis/node_redis.mjs"
 	echo "/usr/bin/ruby $root/adapters/ruby-redis/ruby_redis.rb"
 }
 

@@ -96,6 +96,7 @@ something or a lock program does not work, 5 internal error, 130 interrupted.`,
 	c.Flags().StringVar(&files.card, "card", "", "write card.json also to this file")
 	c.Flags().StringVar(&files.markdown, "markdown", "", "write the card as Markdown also to this file")
 	c.Flags().BoolVar(&files.json, "json", false, "print the card as JSON on stdout, as in card.json")
+	twiceFlag(c, &r.Twice)
 	c.Flags().BoolVar(&r.AllowUndecided, "allow-undecided", false, "exit with 0, not 2, if a cell is unknown")
 	shardFlag(c, &shard)
 	return c

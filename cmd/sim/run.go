@@ -53,9 +53,11 @@ program; or a lock of sim. Then the scenario's demands on any lock count. What t
 cannot do by its own words is not applicable: it is listed, and not run.
 
 The program of --lock runs as it is, on real servers, in virtual time: the same seed makes
-the same run, and no machine is too slow. Each run is made twice, and is undecided if the
-two differ. Where virtual time cannot be had (see sim doctor), the first line says so, and
-the run takes real time. --world live asks for that: do it at night, and before a release.
+the same run, and no machine is too slow. The first run is made twice, and so are those in
+which something is violated, and a sample of the others (with --twice all): a run is
+undecided if the two differ. Where virtual time cannot be had (see sim doctor), the first
+line says so, and the run takes real time. --world live asks for that: do it at night, and
+before a release.
 All else runs live, unless --world virtual asks for virtual time, with models of servers.
 
 Unless the scenario says otherwise, exclusive-lease, backed-grant, no-late-effect
@@ -234,6 +236,7 @@ func (f *runFlags) ownFlags(a *cli, c *cobra.Command) {
 	c.Flags().BoolVar(&f.github, "github", false,
 		"annotate unexpected verdicts on stdout for GitHub Actions, and append the table to $GITHUB_STEP_SUMMARY")
 	c.Flags().BoolVar(&f.FailFast, "fail-fast", false, "start no further scenario after one that did not end as expected")
+	twiceFlag(c, &f.Twice)
 	c.Flags().BoolVar(&f.AllowUndecided, "allow-undecided", false, "exit with 0, not 2, if a verdict is undecided")
 }
 
@@ -289,6 +292,10 @@ func (a *cli) tellSuite(s *app.Suite, results []*report.Result) error {
 		}
 	}
 	return nil
+}
+
+func twiceFlag(c *cobra.Command, twice *bool) {
+	c.Flags().BoolVar(twice, "twice", false, "make each run of a lock program in virtual time twice, also where others of it have repeated")
 }
 
 // worldFlag says in which world something is run; usual is which one where it does not.

@@ -123,6 +123,9 @@ func Audit(ctx context.Context, env *Env, r request.Audit, expected *Expectation
 	o := audit.Options{Locks: locks, Scenarios: battery, Costs: costs, Jobs: r.Jobs, Shorten: !r.NoShorten, Trial: env.trialOptions(self)}
 	o.Trial.Seed, o.Trial.Timeout = r.Seed, time.Duration(r.Timeout)
 	o.Trial.World, o.Trial.Nodes, o.Trial.Redis = r.World, server.Provider(r.Nodes), r.Redis
+	if r.Twice {
+		return env.auditIn(ctx, r, o, l)
+	}
 	o.Trial.Repeating, o.Trial.Kept = &trial.Repeating{}, trial.NewKept(ctx)
 	out, err := env.auditIn(ctx, r, o, l)
 	return out, errors.Join(err, o.Trial.Kept.Close())
@@ -329,7 +332,7 @@ func labelsOf(locks []audit.Lock) []string {
 
 // auditLine is the command line of an audit.
 func auditLine(r request.Audit) string {
-	r.Timeout, r.NoShorten, r.AllowUndecided = 0, false, false // they change nothing of what is found
+	r.Timeout, r.NoShorten, r.Twice, r.AllowUndecided = 0, false, false, false // they change nothing of what is found
 	return request.Line([]string{"sim", "audit"}, &r, &request.Audit{Nodes: string(server.Auto)}, "seed")
 }
 

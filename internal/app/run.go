@@ -104,6 +104,8 @@ type running struct {
 	starts []int
 	// resting are servers and clients that go from run to run.
 	resting trial.Resting
+	// repeating is what is known of programs in virtual time.
+	repeating trial.Repeating
 
 	mu sync.Mutex
 	// told is how many of the units have been told of.
@@ -295,6 +297,9 @@ func (s *running) one(ctx context.Context, i int, sc *scenario.Scenario, seed ui
 	o.Seed, o.Tries, o.Timeout = seed, r.Tries, time.Duration(r.Timeout)
 	o.World, o.Nodes, o.Redis = r.World, server.Provider(r.Nodes), r.Redis
 	o.AllowHooks, o.PasswordEnv, o.Programs, o.Out, o.Resting = s.Permit.Hooks, s.Permit.PasswordEnv, s.programs, r.Out, &s.resting
+	if !r.Twice {
+		o.Repeating = &s.repeating
+	}
 	o.Progress = func(variant, phase string) { s.tell(PiecePhase{sc.Name, variant, phase}) }
 	t, err := trial.Run(ctx, sc, o)
 	s.mu.Lock()

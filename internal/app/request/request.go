@@ -88,6 +88,8 @@ type Run struct {
 	Repeat  int      `json:"repeat"`
 	Tries   int      `json:"tries,omitempty"`
 	Timeout Duration `json:"timeout"`
+	// Twice: each run of real programs and servers in virtual time is made twice.
+	Twice bool `json:"twice,omitempty" part:"own"`
 	// FailFast starts no further scenario after one that did not end as expected.
 	FailFast bool `json:"fail-fast,omitempty" part:"own"`
 	// AllowUndecided: what is undecided counts as expected.
@@ -109,6 +111,8 @@ type Audit struct {
 	Timeout    Duration `json:"timeout"`
 	// NoShorten: no shortest scenario is looked for.
 	NoShorten bool `json:"no-shorten,omitempty"`
+	// Twice: each run of real programs and servers in virtual time is made twice.
+	Twice bool `json:"twice,omitempty" part:"own"`
 	// AllowUndecided: a cell that is unknown counts as expected.
 	AllowUndecided bool `json:"allow-undecided,omitempty" part:"own"`
 	Place

@@ -20,8 +20,8 @@ import (
 )
 
 // carryOutTwice makes a run of real programs and servers in virtual time, and makes it again with the same seed. Only what repeats is
-// judged: what differs came from something that sim does not control. Of a program that is known to repeat, a violation must repeat, and samples
-// of all else.
+// judged: what differs came from something that sim does not control. Of a program that is known to repeat, a violation must repeat, and
+// samples of all else.
 func (t *trial) carryOutTwice(ctx context.Context, s *subject, c runner.Config) (runner.Outcome, error) {
 	out, difference, err := t.twice(ctx, s, c)
 	if difference != nil {
@@ -37,8 +37,9 @@ func violates(ctx context.Context, s *subject, out *runner.Outcome) bool {
 	return slices.ContainsFunc(judged.Properties, func(p report.PropertyResult) bool { return p.Verdict == checker.Violated })
 }
 
-// twice makes a run, and makes it again. It says where the second differs from the first; nil: nowhere. Of a program that is known to repeat
-// one is enough where nothing is violated, but for a sample.
+// twice makes a run, and makes it again. It says where the second differs from the first; nil: nowhere. Of a program that is known to
+// repeat one is enough where nothing is violated, but for a sample. What was kept only decides whether one is: the run that comes out of
+// two had all started afresh.
 func (t *trial) twice(ctx context.Context, s *subject, c runner.Config) (out runner.Outcome, difference *history.Difference, err error) {
 	l := s.Setup.Lock.Program
 	known := t.Repeating.Repeats(l)

@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual/guests"
 )
 
-// Repeating is what the trials of one command know of programs in virtual time: which of them repeat, that is two runs with one seed had the
-// same history. The zero value knows nothing.
+// Repeating is what the trials of one command know of programs in virtual time: which of them repeat, that is two runs with one seed had
+// the same history. The zero value knows nothing.
 type Repeating struct {
 	mu sync.Mutex
 	// known are the programs, by how each is started; empty is a lock of sim.
@@ -33,8 +33,8 @@ type repeats struct {
 // mostUnkept is how many runs on what is kept may differ from one with all started afresh before nothing is kept for the program any more.
 const mostUnkept = 3
 
-// Passed notes that two runs of a program with one seed were the same, Differed that they were not: then no other word counts. nil is a lock
-// of sim.
+// Passed notes that two runs of a program with one seed were the same, Differed that they were not: then no other word counts. nil is a
+// lock of sim.
 func (r *Repeating) Passed(l *lock.Program)   { r.about(l, func(k *repeats) { k.passed = true }) }
 func (r *Repeating) Differed(l *lock.Program) { r.about(l, func(k *repeats) { k.differed = true }) }
 

@@ -35,6 +35,15 @@ func BenchmarkRedisPy(b *testing.B) { benchmark(b, oneServer, redisPy(b)) }
 
 func BenchmarkRedsync(b *testing.B) { benchmark(b, oneServer, redsync(b)) }
 
+// BenchmarkInterpreted are the programs in JavaScript, Ruby and PHP.
+func BenchmarkInterpreted(b *testing.B) {
+	for _, file := range []string{"node-redis/node_redis.mjs", "ruby-redis/ruby_redis.rb", "symfony-lock/symfony_lock.php"} {
+		b.Run(filepath.Dir(file), func(b *testing.B) {
+			benchmark(b, oneServer, commandOf(b, library{Command: "adapters/" + file}))
+		})
+	}
+}
+
 func benchmark(b *testing.B, text string, command []string) {
 	b.Helper()
 	a := &try{scenario: "bench", options: Options{Server: redis(b)}}

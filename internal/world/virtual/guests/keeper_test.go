@@ -7,11 +7,10 @@ import (
 	"context"
 	"maps"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
+	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
 // newKeeper makes one that must end well.
@@ -88,10 +88,11 @@ func TestKeptPrograms(t *testing.T) {
 		command func(testing.TB) []string
 		alike   func(one, other []byte) bool
 	}{
-		"well": {itself(well), exact}, "redsync": {redsync, exact}, "redislock": {redislock, exact}, "redis-py": {redisPy, nearly(0)},
-		"node-redis":   {interpreted("node-redis/node_redis.mjs", "/usr/share/nodejs/redis"), nearly(20 * time.Microsecond)},
-		"ruby-redis":   {interpreted("ruby-redis/ruby_redis.rb", "/usr/share/rubygems-integration/all/gems/redis-4*"), exact},
-		"symfony-lock": {interpreted("symfony-lock/symfony_lock.php", "/usr/share/php/Symfony/Component/Lock"), exact},
+		"well": {itself(well), exact}, "redsync": {redsync, exact},
+		"redislock": {of("bin/adapters/redislock"), exact}, "redis-py": {redisPy, nearly(0)},
+		"node-redis":   {of("adapters/node-redis/node_redis.mjs"), nearly(20 * time.Microsecond)},
+		"ruby-redis":   {of("adapters/ruby-redis/ruby_redis.rb"), exact},
+		"symfony-lock": {of("adapters/symfony-lock/symfony_lock.php"), exact},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKeeper(t, o)
@@ -114,25 +115,15 @@ func itself(kind string) func(testing.TB) []string {
 	}
 }
 
-func redsync(t testing.TB) []string   { return []string{adapter(t, "bin/adapters/redsync")} }
-func redislock(t testing.TB) []string { return []string{adapter(t, "bin/adapters/redislock")} }
-
-func redisPy(t testing.TB) []string {
-	if exec.Command("/usr/bin/python3", "-c", "import redis").Run() != nil {
-		suite.Lacks(t, "redis-py")
-	}
-	return []string{"/usr/bin/python3", adapter(t, "adapters/redis-py/redis_py.py")}
+// of is a lock program of adapters/.
+func of(command string) func(testing.TB) []string {
+	return func(t testing.TB) []string { return commandOf(t, library{Command: command}) }
 }
 
-// interpreted is a program of adapters/ that needs a library.
-func interpreted(program, library string) func(testing.TB) []string {
-	return func(t testing.TB) []string {
-		if found, _ := filepath.Glob(library); len(found) == 0 {
-			suite.Lacks(t, library)
-		}
-		return []string{adapter(t, "adapters/"+program)}
-	}
-}
+var (
+	redsync = of("bin/adapters/redsync")
+	redisPy = of("adapters/redis-py/redis_py.py")
+)
 
 // compareKept makes each run afresh and on what a Keeper has kept of the runs before, and compares the histories.
 func compareKept(t *testing.T, k *Keeper, names []string, own *scenario.StandIn, alike func(one, other []byte) bool) {
@@ -173,6 +164,69 @@ func compareKept(t *testing.T, k *Keeper, names []string, own *scenario.StandIn,
 		}
 	}
 	t.Logf("%d servers were kept, %d were not; %d programs were kept, %d were not", k.left, k.ended, k.waited, k.stopped)
+}
+
+// TestKeepers: of runs side by side each has machines of its own, which go from run to run; and the history is that with all started afresh.
+func TestKeepers(t *testing.T) {
+	o := Options{Server: redis(t), Programs: true}
+	own := standIn(t, itself(well)(t))
+	k := NewKeepers(context.Background())
+	defer func() {
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	run := func(a *try, open func(world.Spec) (world.World, error)) []byte {
+		var history bytes.Buffer
+		c := runner.Config{Scenario: a.scenario, Variant: a.variant, Seed: a.seed, World: "virtual", Started: time.Unix(0, 0),
+			Program: a.program, History: &history, Open: open}
+		if _, err := runner.Run(c); err != nil {
+			t.Errorf("%s, seed %d: %v", a.scenario, a.seed, err)
+		}
+		return history.Bytes()
+	}
+	const workers, rounds = 3, 3
+	list := scenarios(t, []string{"set-nx-px", "dead-holder"})
+	var wg sync.WaitGroup
+	for worker := range workers {
+		wg.Go(func() {
+			for round := range rounds {
+				for _, s := range list {
+					a := &try{scenario: s.Name, variant: s.Variants[0].With(own), seed: uint64(worker + round), program: &own.Ready}
+					want := run(a, func(spec world.Spec) (world.World, error) { return Open(t.Context(), spec, o) })
+					got := run(a, func(spec world.Spec) (world.World, error) { return k.Open(t.Context(), spec, o) })
+					if !bytes.Equal(want, got) {
+						t.Errorf("%s, seed %d: two histories: %s", a.scenario, a.seed, difference(want, got))
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	left := 0
+	for _, one := range k.idle {
+		left += one.left
+	}
+	if n := len(k.idle); n == 0 || n > 2*workers || left < 2*2*workers*(rounds-1) {
+		t.Errorf("%d keepers have kept %d servers", n, left)
+	}
+}
+
+// TestKeepersAreFew: the keepers that were not used for longest end.
+func TestKeepersAreFew(t *testing.T) {
+	k := NewKeepers(t.Context())
+	for i := range mostIdle + 2 {
+		k.give(k.take(strconv.Itoa(i)))
+	}
+	k.give(k.take("2"))
+	k.give(k.take("0"))
+	var all []string
+	for _, one := range k.idle {
+		all = append(all, one.fits)
+	}
+	if len(all) != mostIdle || all[mostIdle-1] != "0" || all[mostIdle-2] != "2" || slices.Contains(all, "3") {
+		t.Errorf("there are %q", all)
+	}
 }
 
 // TestProgramsThatCannotGoOn: whatever goes wrong when a program is to be set up again, another one takes its place.

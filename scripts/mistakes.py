@@ -66,7 +66,7 @@ class Server:
 def open_lock(setup):
     servers = [Server(n, setup.node_timeout) for n in setup.nodes]
     ttl, key, most = setup.ttl, setup.key, len(servers) // 2 + 1
-    luck = random.Random(setup.seed)
+    luck = random.SystemRandom()  # not of the seed: a client that was killed would write its old values again
     same = "%s-%016x" % (setup.client, luck.getrandbits(64))
 
     def each(*words):

@@ -33,6 +33,9 @@ command_of() { # language, lock, mistake
 	esac
 }
 
+# found are the lines of a search about what was confirmed by new processes, and by the nodes.
+found() { grep '^  found .* fails with ' "$1" | grep -v 'not shown\|word alone' || true; }
+
 # seconds adds up what `times` tells of the processes of a shell: user and system.
 seconds() { tail -1 "$1" | sed 's/[ms]/ /g' | awk '{ printf "%.0f", $1 * 60 + $2 + $3 * 60 + $4 }'; }
 
@@ -47,7 +50,7 @@ while [ "$seed" -le "$seeds" ]; do
 			times
 		) >"$one.new" 2>&1
 		# The same schedule, and the lock without the mistake: it must not show.
-		file=$(ls "$one"/*.yaml 2>/dev/null | head -1 || true)
+		file=$(found "$one.new" | sed -n '1s/^  found *\([^ ]*\.yaml\).*/\1/p')
 		if [ -n "$file" ] && [ "$mistake" != none ]; then
 			sed "/^lock:/ { s/, \"--switch\"//; s/, \"*$mistake\"*\]/]/; }" "$file" >"$one/control"
 			mv "$one/control" "$one.control.yaml"
@@ -65,19 +68,19 @@ spread() { for n in $1; do echo "$n"; done | sort -n | awk '{ n[NR] = $1 } END {
 echo "| mistake | lock | language | found | property | runs | processor time (s) |"
 echo "|---|---|---|---|---|---|---|"
 mistakes | grep -e "$only" | while read -r language lock mistake; do
-	found=0 made=0 properties='' runs='' took=''
+	count=0 made=0 properties='' runs='' took=''
 	for file in "$out/$language-$lock-$mistake"-*.txt; do
 		[ -s "$file" ] || continue
 		made=$((made + 1))
 		cpu=$(seconds "$file")
 		took="$took $cpu"
 		runs="$runs $(sed -n 's/^search .* \([0-9]*\) runs* in .*/\1/p' "$file" | head -1)"
-		if [ ! -s "${file%.txt}.control" ] && grep -q '^  found .* fails with ' "$file" && ! grep -q '^  found .*\(not shown\|word alone\)' "$file" && [ "$cpu" -le $budget ]; then
-			found=$((found + 1))
-			properties="$properties $(sed -n 's|^  found .*/search-\([a-z-]*\)-[0-9]*\.yaml.*|\1|p' "$file" | head -1)"
+		if [ ! -s "${file%.txt}.control" ] && [ -n "$(found "$file")" ] && [ "$cpu" -le $budget ]; then
+			count=$((count + 1))
+			properties="$properties $(found "$file" | sed -n '1s|.*/search-\([a-z-]*\)-[0-9]*\.yaml.*|\1|p')"
 		fi
 	done
 	[ "$made" -gt 0 ] || continue
 	properties=$(for p in $properties; do echo "$p"; done | sort | uniq -c | sort -rn | awk '{ printf "%s%s %s", (NR > 1 ? ", " : ""), $2, $1 }')
-	echo "| $mistake | $lock | $language | $found of $made | $properties | $(spread "$runs") | $(spread "$took") |"
+	echo "| $mistake | $lock | $language | $count of $made | $properties | $(spread "$runs") | $(spread "$took") |"
 done

@@ -97,7 +97,7 @@ func (f *finder) search(ctx context.Context) error {
 			if err := f.failed.count(&results[i]); err != nil {
 				return err
 			}
-			if f.StopAt > 0 && f.state.violations() >= uint64(f.StopAt) {
+			if f.StopAt > 0 && f.state.confirmedViolations() >= uint64(f.StopAt) {
 				return nil
 			}
 		}
@@ -125,7 +125,7 @@ func (f *finder) generation(ctx context.Context, n uint64) ([]result, error) {
 	errs := make([]error, len(f.workers))
 	var next, done, found atomic.Uint64
 	enough := func() bool {
-		return f.StopAt > 0 && f.counts == nil && f.state.violations()+found.Load() >= uint64(f.StopAt)
+		return f.StopAt > 0 && f.counts == nil && f.state.confirmedViolations()+found.Load() >= uint64(f.StopAt)
 	}
 	var wg sync.WaitGroup
 	for i, w := range f.workers {
@@ -139,7 +139,7 @@ func (f *finder) generation(ctx context.Context, n uint64) ([]result, error) {
 					next.Store(n) // the others need not go on
 					return
 				}
-				if results[at].class != "" {
+				if class := results[at].class; class != "" && confirmed(class) {
 					if found.Add(1); enough() {
 						next.Store(n)
 					}

@@ -267,9 +267,12 @@ func (r *result) found() Found {
 	return Found{Run: r.run, Lineage: r.lineage, Seed: r.seed, Class: r.class, Property: r.property, Again: r.again, CutShort: r.cutShort}
 }
 
-func (p *Part) violations() (n uint64) {
+// confirmedViolations is how many runs violated something; of a lock program's, those of which the nodes confirm it.
+func (p *Part) confirmedViolations() (n uint64) {
 	for _, c := range p.Classes {
-		n += c.Runs
+		if confirmed(c.Name) {
+			n += c.Runs
+		}
 	}
 	return n
 }

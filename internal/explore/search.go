@@ -23,7 +23,7 @@ type Search struct {
 	Properties []checker.Property
 	// First is the first seed, Seeds how many to try at most; 0: no bound.
 	First, Seeds uint64
-	// StopAt ends the search after so many violations; 0: never.
+	// StopAt ends the search after so many violations, of a lock program that the nodes confirm; 0: never.
 	StopAt int
 	// Workers is how many run at once. What is found does not depend on it.
 	Workers int

@@ -197,8 +197,11 @@ func (o *socket) spoil() {
 	}
 }
 
-// IsOpen reports whether a program has its end open.
-func (c *Conn) IsOpen(end int) bool { return c.live(end) != nil }
+// IsOpen reports whether a program has its end open. What it has closed while it was to be opened is not seen otherwise.
+func (c *Conn) IsOpen(end int) bool {
+	e := c.live(end)
+	return e != nil && (e.socket == nil || !e.socket.closed)
+}
 
 // live is our side of an end; nil: it is closed, or the caller's.
 func (c *Conn) live(end int) *connEnd {

@@ -54,6 +54,8 @@ type network struct {
 	calls hash.Hash
 	// lost: nothing arrives.
 	lost bool
+	// dialed are the connections that programs wanted.
+	dialed []*supervisor.Conn
 }
 
 type delivery struct {
@@ -70,6 +72,7 @@ func (n *network) later(do func()) { n.queue = append(n.queue, delivery{n.s.Now(
 
 func (n *network) Dial(c *supervisor.Conn) {
 	n.note("dial %d %s %s %s\n", c.Number, c.Host, c.From, c.To)
+	n.dialed = append(n.dialed, c)
 	if n.lost {
 		return
 	}

@@ -42,6 +42,9 @@ func (p *lockProgram) goOn(left *waitingProgram) {
 			p.startAnother("when it said that it was set up again, a connection of the trial before was open")
 			return
 		}
+		for _, c := range left.conns {
+			c.Reset(supervisor.Opener) // of what was never opened, our side is left
+		}
 		p.again = false
 		p.isOpen()
 	})

@@ -149,6 +149,30 @@ func TestAConnectionIsReset(t *testing.T) {
 	}
 }
 
+// TestClosedBeforeItIsOpen: a connection that a program closes before it is open is not open, although nobody is told.
+func TestClosedBeforeItIsOpen(t *testing.T) {
+	w := newWorld(t, 1)
+	w.net.lost = true
+	p := w.start(w.a, "p", []string{command(t, "Python")[0], "-c", `
+import socket, time
+s = socket.socket()
+s.setblocking(False)
+s.connect_ex(("127.0.1.2", 7000))
+time.sleep(1)
+s.close()
+time.sleep(1)
+`})
+	w.run(time.Second / 2)
+	if len(w.net.dialed) != 1 || !w.net.dialed[0].IsOpen(supervisor.Opener) {
+		t.Fatal("it is not being opened")
+	}
+	w.run(3 * time.Second / 2)
+	if w.net.dialed[0].IsOpen(supervisor.Opener) {
+		t.Error("it is open after the program has closed it")
+	}
+	w.ends(p)
+}
+
 func TestRandomnessHasNoEnd(t *testing.T) {
 	one := func(seed uint64) []string {
 		w := newWorld(t, seed)

@@ -150,10 +150,21 @@ type Found struct {
 	Class   string  `json:"class"`
 	// Property is the strongest of the class; of those that the nodes confirm, if there are some.
 	Property checker.Property `json:"property"`
+	// Probe is a property that is judged beside it, because without what clients do for that at the end of a run the violation does not
+	// show; empty: it does.
+	Probe checker.Property `json:"probe,omitempty"`
 	// Again is in how many of Repeats further runs it showed again, in a search in real time.
 	Again int `json:"again,omitempty"`
 	// CutShort: the search ended before these runs were made.
 	CutShort bool `json:"cut_short,omitempty"`
+}
+
+// wanted are the properties to judge so that the violation shows.
+func (f *Found) wanted() []checker.Property {
+	if f.Probe == "" {
+		return []checker.Property{f.Property}
+	}
+	return []checker.Property{f.Property, f.Probe}
 }
 
 // Proved reports that what was found in real time shows again and again.

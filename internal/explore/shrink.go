@@ -44,11 +44,12 @@ func (s Search) Shrink(ctx context.Context, found Found) (*Shrunk, error) {
 	}
 	b := s.bench(ctx)
 	defer b.close()
+	why := s.findProbe(b, setup, &found)
 	k := &shrinker{bench: b, found: found, drawn: clone(setup.Faults.List), tries: s.Tries}
 	k.reducer = reducer{setup: setup, fails: k.stillFails}
 	k.told = func() { s.phase("%s: shorter? %d runs, %d faults", found.Property, k.runs, len(k.setup.Faults.List)) }
 	out := &Shrunk{Found: found, From: len(setup.Faults.List)}
-	if k.err = s.showsFresh(ctx, setup, found); k.err == nil && k.fails() {
+	if k.err = why; k.err == nil && k.fails() {
 		if s.Real != nil {
 			k.most = mostShrinkRuns
 		}
@@ -73,19 +74,33 @@ func (s Search) Shrink(ctx context.Context, found Found) (*Shrunk, error) {
 	return out, err
 }
 
-// showsFresh says why what was found does not show where nothing stayed from an earlier run.
-func (s Search) showsFresh(ctx context.Context, setup *scenario.Setup, found Found) error {
-	if s.Fresh == nil {
-		return nil
+// findProbe finds out whether the violation shows without what clients do at the end for a property that needs that, if the search asked for
+// one. It says why it does not show at all: where nothing stayed from an earlier run, if that can be had.
+func (s Search) findProbe(b *bench, setup *scenario.Setup, found *Found) error {
+	why := s.shows(b, setup, found)
+	i := slices.IndexFunc(s.Properties, checker.Property.Probed)
+	if why == nil || i < 0 || found.Property.Probed() || b.ctx.Err() != nil {
+		return why
 	}
-	b := s.benchIn(ctx, s.Fresh())
-	defer b.close()
-	v, err := b.run(setup, found.Seed, []checker.Property{found.Property})
-	if err = cmp.Or(err, v.failed); err == nil && !v.shows(found.Property, found.Confirmed()) {
-		err = fmt.Errorf("%s is not violated where servers and programs are started afresh: that is a mistake of sim, not of the lock",
+	found.Probe = s.Properties[i]
+	return s.shows(b, setup, found)
+}
+
+// shows says why what was found does not show.
+func (s Search) shows(b *bench, setup *scenario.Setup, found *Found) error {
+	if s.Fresh != nil {
+		b = s.benchIn(b.ctx, s.Fresh())
+		defer b.close()
+	}
+	v, err := b.run(setup, found.Seed, found.wanted())
+	if err = cmp.Or(err, v.failed); err != nil || v.shows(found.Property, found.Confirmed()) {
+		return err
+	}
+	if s.Fresh != nil {
+		return fmt.Errorf("%s is not violated where servers and programs are started afresh: that is a mistake of sim, not of the lock",
 			found.Property)
 	}
-	return err
+	return fmt.Errorf("seed %d does not lead to the violation of %s again", found.Seed, found.Property)
 }
 
 // By is the run of a lineage, as if it had been found to violate a property.
@@ -103,7 +118,7 @@ func (s Search) Repeats(ctx context.Context, found Found, times int) (count int,
 	b := s.bench(ctx)
 	defer b.close()
 	for range times {
-		v, err := b.run(setup, found.Seed, []checker.Property{found.Property})
+		v, err := b.run(setup, found.Seed, found.wanted())
 		if err != nil {
 			return count, err
 		}
@@ -280,7 +295,7 @@ func (k *shrinker) violates() bool {
 		if k.runs++; k.told != nil {
 			k.told()
 		}
-		v, err := k.run(k.setup, k.found.Seed, []checker.Property{k.found.Property})
+		v, err := k.run(k.setup, k.found.Seed, k.found.wanted())
 		if err != nil {
 			k.err = err
 			return false
@@ -457,5 +472,9 @@ func (s *Shrunk) YAML(name, origin string) (string, error) {
 	}
 	comments := []string{fmt.Sprintf(seedComment, s.Seed),
 		"The search asked for " + string(s.Property) + " alone: the rest may go either way."}
-	return scenario.Encode(comments, head, &s.Setup, s.Setup.ExpectAlone(s.Property, checker.Violated))
+	expect := s.Setup.ExpectAlone(s.Property, checker.Violated)
+	if s.Probe != "" {
+		expect = append(expect, scenario.ExpectedVerdict{Property: s.Probe})
+	}
+	return scenario.Encode(comments, head, &s.Setup, expect)
 }

@@ -228,3 +228,34 @@ func BenchmarkShrink(b *testing.B) {
 	b.ReportMetric(float64(times[len(times)*95/100].Microseconds())/1000, "ms-95%")
 	b.ReportMetric(100*float64(within)/float64(len(times)), "%within")
 }
+
+// TestProbeIsKept: what shows only because clients try for the lock at the end of a run is shrunk, and written, with that.
+func TestProbeIsKept(t *testing.T) {
+	lostRelease := target{"a renewal goes on", "nodes: {count: 1}\n" +
+		"lock: {algorithm: watchdog, ttl: 500ms, node_timeout: 50ms, switches: {stop_renewal: false}}\nworkload: {clients: 1}\n" +
+		"faults: [{on: {client: c1, point: before-release}, cut: {client: c1, nodes: [A], direction: requests, for: 100ms}}]\n",
+		[]string{"latency"}, checker.NoOrphanLock, lock.Mistakes{KeepRenewing: true}}
+	s := lostRelease.search(t, 1, true, 100)
+	s.Properties, s.StopAt = append(s.Properties, checker.DeadlockFree), 0
+	r, err := s.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	probed := 0
+	for _, f := range r.Found {
+		k, err := s.Shrink(context.Background(), f)
+		if err != nil || k.Failed != nil {
+			t.Fatalf("run %d: %v, %v", f.Run, err, k.Failed)
+		}
+		text, err := k.YAML("x", "y")
+		if err != nil || f.Property == checker.NoOrphanLock && strings.Contains(text, "deadlock-free: anything") != (k.Probe != "") {
+			t.Errorf("run %d, beside %q: %v\n%s", f.Run, k.Probe, err, text)
+		}
+		if k.Probe != "" {
+			probed++
+		}
+	}
+	if probed == 0 {
+		t.Errorf("none of %d needs that clients try again", len(r.Found))
+	}
+}

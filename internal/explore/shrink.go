@@ -74,8 +74,8 @@ func (s Search) Shrink(ctx context.Context, found Found) (*Shrunk, error) {
 	return out, err
 }
 
-// findProbe finds out whether the violation shows without what clients do at the end for a property that needs that, if the search asked for
-// one. It says why it does not show at all: where nothing stayed from an earlier run, if that can be had.
+// findProbe finds out whether the violation shows without what clients do at the end for a property that needs that, if the search asked
+// for one. It says why it does not show at all: where nothing stayed from an earlier run, if that can be had.
 func (s Search) findProbe(b *bench, setup *scenario.Setup, found *Found) error {
 	why := s.shows(b, setup, found)
 	i := slices.IndexFunc(s.Properties, checker.Property.Probed)

@@ -118,7 +118,9 @@ type Algorithm struct {
 	Replicas bool
 	// Pooled: it sends some commands over another connection of its pool.
 	Pooled bool
-	New    func(Config, Env) Lock
+	// Extends: its user can make a grant last longer (Extender).
+	Extends bool
+	New     func(Config, Env) Lock
 }
 
 // Renews reports that it renews its lease in the background.

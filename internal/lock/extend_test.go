@@ -255,3 +255,42 @@ func TestWatchdogRenewsItsOwnGrantOnly(t *testing.T) {
 		t.Errorf("it renewed: %+v", e.background)
 	}
 }
+
+// A grant is extended by its user while the key is the client's own; then it lasts for another TTL from the question on.
+func TestExtendByHand(t *testing.T) {
+	for _, algorithm := range []string{"set-nx-px", "redlock"} {
+		for what, c := range map[string]struct {
+			taken, mute bool
+			want        lock.Outcome
+		}{
+			"its own": {want: lock.OK}, "somebody else's": {taken: true, want: lock.Fail}, "no answer": {mute: true, want: lock.Info},
+		} {
+			tb, cfg := newTable(1), plain()
+			cfg.Algorithm = algorithm
+			_, l := tb.sit(t, "c1", cfg)
+			g, _ := l.Acquire()
+			before := l.Remaining(g)
+			tb.T += 300 * ms
+			if c.taken {
+				tb.nodes[0].Memory().Set("lock", "c2", time.Hour, false)
+			}
+			if c.mute {
+				tb.nodes[0].Way = commandtest.Mute
+			}
+			extender, is := l.(lock.Extender)
+			if !is {
+				t.Fatalf("%s cannot be extended", algorithm)
+			}
+			after, r := extender.Extend(g)
+			if r.Outcome != c.want || after.Owner != g.Owner {
+				t.Errorf("%s, %s: %+v, %+v", algorithm, what, after, r)
+			}
+			if left := l.Remaining(after); r.Outcome == lock.OK && left != before {
+				t.Errorf("%s, %s: %v are left, not %v again", algorithm, what, left, before)
+			}
+			if r.Outcome != lock.OK && after.Until != g.Until {
+				t.Errorf("%s, %s: the grant lasts until %v, not %v", algorithm, what, after.Until, g.Until)
+			}
+		}
+	}
+}

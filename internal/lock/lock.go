@@ -53,3 +53,10 @@ type Lock interface {
 	// negative after its end.
 	Remaining(Grant) time.Duration
 }
+
+// Extender is a lock whose user can make a grant last longer.
+type Extender interface {
+	// Extend asks for a whole TTL from now on. OK: the grant lasts longer, and is returned as it is now. Fail: the lock was not ours any
+	// more. Info: unknown.
+	Extend(Grant) (Grant, Result)
+}

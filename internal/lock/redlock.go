@@ -15,6 +15,7 @@ func init() {
 		Tokens:   redlockTokens,
 		Points:   redlockPoints,
 		Mistakes: redlockMistakes,
+		Extends:  true,
 		New:      func(c Config, env Env) Lock { return newRedlock(c, env) },
 	})
 }
@@ -22,7 +23,7 @@ func init() {
 var redlockTokens = append([]Tokens{NodeCounterMax, QuorumCounter}, separate...)
 
 var redlockMistakes = Mistakes{ReachableQuorum: true, TrustElapsed: true, PlainDelete: true, RaiseOnError: true,
-	SameValue: true, TokenFirst: true, LateToken: true, NoCleanup: true}
+	SameValue: true, TokenFirst: true, LateToken: true, NoCleanup: true, ExtendAbsent: true, ExtendAnyhow: true}
 
 var redlockPoints = []string{PointQuorum, PointBeforeValidityCheck, PointAfterNode}
 
@@ -169,6 +170,28 @@ func (l *redlock) releaseAll(owner string) round {
 		c = command.Eval(releaseScript, l.key, owner)
 	}
 	return l.ask(c, done)
+}
+
+// Extend extends the lease once, on all nodes. It counts with a majority of them, before the promise that it extends has ended.
+func (l *redlock) Extend(before Grant) (Grant, Result) {
+	start := l.now()
+	round := l.ask(l.extendOwn(before.Owner), done)
+	g := before
+	g.Until, g.Forever, g.Nodes = l.until(start), false, round.yes
+	late := !before.Forever && l.Remaining(before) <= 0
+	if l.Mistakes.ExtendAnyhow {
+		return g, Result{Outcome: OK}
+	}
+	switch {
+	case len(round.yes) < l.quorum() && len(round.yes)+round.silent >= l.quorum():
+		return before, Result{Outcome: Info, Err: "too few nodes answered the extension"} // the next one may succeed
+	case len(round.yes) < l.quorum():
+		return before, Result{Outcome: Fail, Err: strconv.Itoa(len(round.yes)) +
+			" of " + strconv.Itoa(len(l.env.Nodes())) + " nodes extended it: no quorum"}
+	case late:
+		return before, Result{Outcome: Fail, Err: "extended too late: the promise had ended"}
+	}
+	return g, Result{Outcome: OK}
 }
 
 func (l *redlock) Remaining(g Grant) time.Duration { return g.Until - l.now() }

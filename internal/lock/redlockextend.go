@@ -1,14 +1,10 @@
 package lock
 
-import (
-	"strconv"
-	"time"
-)
+import "time"
 
 func init() {
 	mistakes := redlockMistakes
-	mistakes.ExtendAbsent, mistakes.ExtendAnyhow, mistakes.KeepRenewing = true, true, true
-	mistakes.NeverRenew, mistakes.RenewsAfterWork = true, true
+	mistakes.KeepRenewing, mistakes.NeverRenew, mistakes.RenewsAfterWork = true, true, true
 	register(Algorithm{
 		Name:     "redlock-extend",
 		Title:    "Redlock whose holder extends its lease on a majority every third of the ttl",
@@ -44,25 +40,11 @@ func (l *extendingRedlock) Remaining(g Grant) time.Duration {
 	return l.redlock.Remaining(l.renewal.latest(g))
 }
 
-// extend extends the lease once, on all nodes. It counts with a majority of them,
-// before the promise that it extends has ended.
+// extend extends the lease of owner once.
 func (l *extendingRedlock) extend(owner string) (Grant, Result) {
 	before := l.renewal.heldGrant()
-	start := l.now()
-	round := l.ask(l.extendOwn(owner), done)
-	g := Grant{Owner: owner, Until: l.until(start), Nodes: round.yes}
-	late := before.Owner == owner && l.redlock.Remaining(before) <= 0
-	if l.Mistakes.ExtendAnyhow {
-		return g, Result{Outcome: OK}
+	if before.Owner != owner { // by mistake it goes on with what is not held any more
+		before = Grant{Owner: owner, Forever: true}
 	}
-	switch {
-	case len(round.yes) < l.quorum() && len(round.yes)+round.silent >= l.quorum():
-		return g, Result{Outcome: Info, Err: "too few nodes answered the extension"} // the next one may succeed
-	case len(round.yes) < l.quorum():
-		return g, Result{Outcome: Fail, Err: strconv.Itoa(len(round.yes)) +
-			" of " + strconv.Itoa(len(l.env.Nodes())) + " nodes extended it: no quorum"}
-	case late:
-		return g, Result{Outcome: Fail, Err: "extended too late: the promise had ended"}
-	}
-	return g, Result{Outcome: OK}
+	return l.redlock.Extend(before)
 }

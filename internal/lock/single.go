@@ -88,6 +88,28 @@ func (l *single) attempt() (Grant, Result) {
 	return g, r
 }
 
+// Extend renews the lease where the key is still the caller's.
+func (l *single) Extend(g Grant) (Grant, Result) {
+	start := l.now()
+	r := l.renew(l.extendOwn(g.Owner))
+	if r.Outcome == OK {
+		g.Until = l.until(start)
+	}
+	return g, r
+}
+
+// renew renews the lease once.
+func (l *single) renew(c command.Command) Result {
+	r := l.do(c)
+	if r.Outcome != command.Done {
+		return Result{Outcome: Info, Err: r.Err()}
+	}
+	if !r.OK() || r.Int != 1 {
+		return Result{Outcome: Fail, Err: "the key is not there, or not ours any more"}
+	}
+	return Result{Outcome: OK}
+}
+
 func (l *single) Release(g Grant) Result { return l.give(l, g) }
 
 func (l *single) Remaining(g Grant) time.Duration { return g.Until - l.now() }

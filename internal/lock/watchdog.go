@@ -49,14 +49,7 @@ func (l *watchdog) Remaining(g Grant) time.Duration { return l.single.Remaining(
 // extend renews the lease once.
 func (l *watchdog) extend(owner string) (Grant, Result) {
 	g := l.leased(owner, l.now())
-	r := l.do(l.extendCommand(owner))
-	if r.Outcome != command.Done {
-		return g, Result{Outcome: Info, Err: r.Err()}
-	}
-	if !r.OK() || r.Int != 1 {
-		return g, Result{Outcome: Fail, Err: "the key is not there, or not ours any more"}
-	}
-	return g, Result{Outcome: OK}
+	return g, l.renew(l.extendCommand(owner))
 }
 
 func (l *watchdog) extendCommand(owner string) command.Command {

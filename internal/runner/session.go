@@ -34,6 +34,7 @@ var _ workload.Session = (*session)(nil)
 
 func (s *session) Do(q client.Request) client.Answer {
 	s.section.Store(int64(q.Section))
+	asked := s.Now()
 	s.record(history.Invoke, q.F, history.Value{Section: q.Section, Key: q.Cell, Number: q.Number}, "")
 	s.requestUnderWay.Store(true)
 	a := s.client.Do(q)
@@ -41,6 +42,11 @@ func (s *session) Do(q client.Request) client.Answer {
 	v := a.Value
 	v.Section = q.Section
 	s.record(a.Type, q.F, v, a.Error)
+	if q.F == history.Extend && a.Type == history.Fail { // it was told, at some time between the two, that it has the lock no more
+		now := s.Now()
+		s.record(history.Info, history.Lost, history.Value{Owner: v.Owner,
+			Outcome: &history.Outcome{At: history.Some(int64(now)), AtError: int64(now - asked)}}, a.Error)
+	}
 	if q.F == history.Acquire && a.Type == history.OK {
 		s.r.mu.Lock()
 		s.r.lastGrant = s.r.w.Now()

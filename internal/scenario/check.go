@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -29,6 +30,7 @@ func (d *decoder) check(s *Setup) {
 			"the timeout for one node should be small beside the ttl"
 	}
 	d.checkFit(s)
+	d.checkExtension(s)
 	d.checkStore(s)
 	d.checkFaults(s, 0)
 	s.Faults.checkMix(d)
@@ -52,6 +54,33 @@ func (d *decoder) checkAlgorithm(s *Setup) {
 			namesOf(algorithm.Tokens, func(t lock.Tokens) string { return string(t) })
 	}
 	d.checkSwitches(s.Lock.Mistakes, algorithm)
+}
+
+// checkExtension makes sure that a client that is to extend its lock can do so, and comes to it.
+func (d *decoder) checkExtension(s *Setup) {
+	w := &s.Workload
+	if w.Extend == 0 || !d.Sound("workload.kind", "workload.extend", "workload.think") {
+		return
+	}
+	algorithm, ours := lock.Lookup(s.Lock.Algorithm)
+	switch {
+	case w.Workload().Pair:
+		d.ProblemAt("workload.extend", "%s takes no lock", w.Kind)
+	case w.Think <= w.Extend:
+		d.ProblemAt("workload.extend", "never happens: the client works for %v (think)", w.Think)
+	case ours && !algorithm.Extends:
+		d.ProblemAt("workload.extend", "its user cannot extend %s", algorithm.Name).Hint = "these can be extended: " + strings.Join(extending(), ", ")
+	}
+}
+
+// extending are the locks whose user can make a grant last longer.
+func extending() (names []string) {
+	for _, a := range lock.Algorithms() {
+		if a.Extends {
+			names = append(names, a.Name)
+		}
+	}
+	return names
 }
 
 // checkWatch makes sure that sentinels can watch the nodes, and that nothing is said of sentinels where there are none.

@@ -108,7 +108,7 @@ func (Abilities) Tag() string {
 func (s *Setup) NotApplicable(r *program.Ready) string {
 	for _, reason := range []func(*program.Ready) string{
 		s.takesNoLock, s.wantsOtherNodes, s.wantsRedis, s.wantsOtherTTL,
-		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
+		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsExtension, s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
 	} {
 		if text := reason(r); text != "" {
 			return text
@@ -210,6 +210,13 @@ func (s *Setup) wantsBusy(r *program.Ready) string {
 		return ""
 	}
 	return "the lock program is to be busy, and it cannot keep itself so"
+}
+
+func (s *Setup) wantsExtension(r *program.Ready) string {
+	if s.Workload.Extend == 0 || r.Has(program.Extends) {
+		return ""
+	}
+	return "its client extends the lock, and it cannot be extended"
 }
 
 // wantsMore is about what the scenario asks for by name.

@@ -59,6 +59,9 @@ func Describe(c lock.Config, version string) program.Ready {
 	if a.Renews() {
 		r.Can = append(r.Can, program.Renews)
 	}
+	if a.Extends {
+		r.Can = append(r.Can, program.Extends)
+	}
 	if a.GrowingTokens() != lock.NoTokens {
 		r.Can, r.Points = append(r.Can, program.TellsToken), append(r.Points, lock.PointBeforeToken, lock.PointToken)
 	}

@@ -12,7 +12,7 @@ import (
 func TestEveryWorkloadIsDescribedAndRuns(t *testing.T) {
 	reader := make(map[string]Name)
 	for _, name := range Names() {
-		p := Plan{Kind: name, Check: true}
+		p := Plan{Kind: name, Check: true, Think: 2, Extend: 1}
 		w := p.Workload()
 		if w.Title == "" || w.run == nil || w.Name != name {
 			t.Errorf("%s: %+v", name, w)

@@ -54,6 +54,7 @@ const (
 	// Acquired: the lock was granted and the client knows it.
 	Acquired      = "acquired"
 	BeforeRead    = "before-read"
+	BeforeExtend  = "before-extend"
 	BeforeCheck   = "before-check"
 	BeforeWrite   = "before-write"
 	BeforeRelease = "before-release"

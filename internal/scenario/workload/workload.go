@@ -45,6 +45,7 @@ type Plan struct {
 	Sections int           `yaml:"sections" doc:"how many guarded sections each client goes through" min:"1" max:"100000" default:"1"`
 	Think    time.Duration `yaml:"think" doc:"time between read and write, or how long a job takes" max:"10m" default:"0s"`
 	Rest     time.Duration `yaml:"rest" doc:"time between the sections of one client" max:"10m" default:"0s"`
+	Extend   time.Duration `yaml:"extend" doc:"the client makes its grant last longer each time that it has worked so long, and stops working if that is refused; 0s: never" max:"10m" default:"0s"`
 	Busy     time.Duration `yaml:"busy" doc:"how long after each grant the lock program keeps its own thread or event loop occupied, as the user's code would that computes" max:"10m" default:"0s"`
 	Start    Start         `yaml:"start" doc:"in-turn: each client begins once the one before it has been granted the lock or has ended; together: all at once" default:"in-turn" values:"in-turn,together"`
 	Check    bool          `yaml:"check_before_write" doc:"the client asks its lock whether it is still valid before it writes" default:"false"`
@@ -78,6 +79,9 @@ func (p *Plan) Points() []string {
 	if p.Check {
 		points = append(points, BeforeCheck)
 	}
+	if p.Extend > 0 {
+		points = append(points, BeforeExtend)
+	}
 	return points
 }
 
@@ -89,6 +93,8 @@ func (p *Plan) Passes(point string) int {
 		return p.Workload().Reads
 	case point == BeforeWrite || point == BeforeCheck:
 		return p.Workload().Writes
+	case point == BeforeExtend && p.Extend > 0:
+		return int((p.Think - 1) / p.Extend)
 	case slices.Contains(p.Points(), point):
 		return 1
 	}
@@ -147,5 +153,14 @@ func (p Plan) write(s Session, section int, cell string, n int64) bool {
 	return s.Do(Request{F: history.Write, Section: section, Cell: cell, Number: history.Some(n), Check: p.Check}).Type == history.OK
 }
 
-// think lets the time between read and write pass; false: the run is to end.
-func (p Plan) think(s Session) bool { return p.Think <= 0 || s.Sleep(p.Think) }
+// think lets the time between read and write pass; false: the run is to end, or the lock is lost.
+func (p Plan) think(s Session) bool {
+	left := p.Think
+	for p.Extend > 0 && left > p.Extend {
+		if !s.Sleep(p.Extend) || s.Do(Request{F: history.Extend}).Type == history.Fail {
+			return false
+		}
+		left -= p.Extend
+	}
+	return left <= 0 || s.Sleep(left)
+}

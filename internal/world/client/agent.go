@@ -32,8 +32,9 @@ type Agent struct {
 	res     resource.Config
 	// watches: something is watched that no write has used up.
 	watches bool
-	// grants are those in hand, the latest last.
+	// grants are those in hand, the latest last. lost: it could not be extended, because it was lost.
 	grants []lock.Grant
+	lost   bool
 }
 
 // NewAgent makes the client that env and the lock belong to. store is the resource's
@@ -50,12 +51,8 @@ type Loser interface {
 // lostGrant is the answer to a request after the lock has told that it lost the grant: the
 // client leaves the resource alone from then on.
 func (a *Agent) lostGrant() (answer Answer, lost bool) {
-	loser, ok := a.lock.(Loser)
-	if !ok {
-		return answer, false
-	}
 	g, held := a.grant()
-	if !held || !loser.Lost(g) {
+	if loser, is := a.lock.(Loser); !held || !a.lost && (!is || !loser.Lost(g)) {
 		return answer, false
 	}
 	return Answer{Type: history.Fail, Error: "the client was told that it had lost the lock"}, true
@@ -76,6 +73,8 @@ func (a *Agent) Do(r Request) Answer {
 		return a.transact(r)
 	case history.Snapshot:
 		return a.snapshot(r)
+	case history.Extend:
+		return a.extend()
 	case history.Release:
 		return a.release()
 	}
@@ -101,10 +100,37 @@ func (a *Agent) acquire() Answer {
 	if g.HasToken {
 		answer.Value.Token = history.Some(g.Token)
 	}
+	a.lost = false
+	a.promise(&answer, g)
+	return answer
+}
+
+// promise says for how long a grant is valid, where the lock tells that.
+func (a *Agent) promise(answer *Answer, g lock.Grant) {
 	if !g.Forever {
 		// The instant first: a pause between the two must not lengthen the promise.
 		answer.Instant = a.instant()
-		grant.Validity = history.Some(int64(a.lock.Remaining(g)))
+		answer.Value.OwnGrant().Validity = history.Some(int64(a.lock.Remaining(g)))
+	}
+}
+
+// extend makes the latest grant last longer. From a refusal on the client knows that it has lost the lock.
+func (a *Agent) extend() Answer {
+	a.env.Point(workload.BeforeExtend)
+	extender, is := a.lock.(lock.Extender)
+	before, held := a.grant()
+	if !is || !held {
+		return Answer{Type: history.Fail, Error: "nothing to extend"}
+	}
+	g, result := extender.Extend(before)
+	answer := AnswerOf(result)
+	answer.Value.Owner = g.Owner
+	switch result.Outcome {
+	case lock.OK:
+		a.grants[len(a.grants)-1] = g
+		a.promise(&answer, g)
+	case lock.Fail:
+		a.lost = true
 	}
 	return answer
 }

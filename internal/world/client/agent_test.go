@@ -184,3 +184,31 @@ func TestUnknownRequestFails(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// A client extends its grant: it is told until when it lasts then. From a refusal on it leaves the resource alone.
+func TestExtend(t *testing.T) {
+	s := newScene(t, lock.Config{}, resource.NoFence)
+	if a := s.does(history.Extend); a.Type != history.Fail {
+		t.Errorf("without a grant: %+v", a)
+	}
+	acquired := s.does(history.Acquire)
+	s.T += 400 * time.Millisecond
+	a := s.does(history.Extend)
+	if a.Type != history.OK || a.Value.Owner != acquired.Value.Owner || a.Value.Validity() != acquired.Value.Validity() ||
+		a.Instant != s.T+time.Hour || !slices.Contains(s.passed, workload.BeforeExtend) {
+		t.Errorf("%+v, after %+v", a, acquired)
+	}
+	s.T += 900 * time.Millisecond // beyond the first end
+	if a := s.write(1, true); a.Type != history.OK {
+		t.Errorf("it does not write after an extension: %+v", a)
+	}
+	for _, n := range s.nodes {
+		n.Memory().Set("lock", "c2", time.Hour, false)
+	}
+	if a := s.does(history.Extend); a.Type != history.Fail || a.Value.Owner != acquired.Value.Owner {
+		t.Errorf("of a lock that another has: %+v", a)
+	}
+	if a := s.write(2, false); a.Type != history.Fail {
+		t.Errorf("it writes although it was told that its lock is lost: %+v", a)
+	}
+}

@@ -38,6 +38,17 @@ func (p *ProgramGrant) Acquired(a program.Answer) lock.Grant {
 	return g
 }
 
+// Extended is a grant after the answer to an extension of it. A program that tells no validity promises nothing new.
+func (p *ProgramGrant) Extended(g lock.Grant, a program.Answer) lock.Grant {
+	if a.Type == program.Extended && a.Valid {
+		g.Until, g.Forever = a.From+a.Validity, false
+		if g.ID == p.latest {
+			p.until = g.Until
+		}
+	}
+	return g
+}
+
 // Remaining is for how long a grant is valid at a time.
 func (p *ProgramGrant) Remaining(g lock.Grant, now time.Duration) time.Duration {
 	if g.Forever {

@@ -67,6 +67,14 @@ func (l *programLock) Acquire() (lock.Grant, lock.Result) {
 	return l.grant.Acquired(a), result
 }
 
+// Extend implements lock.Extender.
+func (l *programLock) Extend(g lock.Grant) (lock.Grant, lock.Result) {
+	a, err := l.Program.Extend(context.Background(), g.ID)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.grant.Extended(g, a), client.ProgramResult(a, err, program.Extended)
+}
+
 // Release implements lock.Lock.
 func (l *programLock) Release(g lock.Grant) lock.Result {
 	a, err := l.Program.Release(context.Background(), g.ID)

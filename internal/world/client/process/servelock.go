@@ -202,6 +202,10 @@ func (s *servedLock) handle(m *incoming) error {
 	if m.Type == program.AcquireType && m.WaitMS == nil {
 		return errors.New(`the message "acquire" has no wait_ms`)
 	}
+	if m.Type == program.ExtendType && s.algorithm.Extends {
+		go s.extend(m.ID, m.Grant)
+		return nil
+	}
 	switch m.Type {
 	case program.AcquireType:
 		go s.acquire(m.ID, program.Duration(*m.WaitMS))
@@ -284,6 +288,23 @@ func (s *servedLock) release(id, grant uint64) {
 		result = s.lock.Release(g)
 	}
 	_ = s.send(answer(id, result, program.Released))
+}
+
+func (s *servedLock) extend(id, grant uint64) {
+	s.using.Lock()
+	defer s.using.Unlock()
+	g, ok := s.grants[grant]
+	extender, is := s.lock.(lock.Extender)
+	result := lock.Result{Outcome: lock.Fail, Err: "there is no such grant"}
+	if ok && is {
+		g, result = extender.Extend(g)
+	}
+	m := answer(id, result, program.Extended)
+	if result.Outcome == lock.OK {
+		s.grants[grant] = g
+		s.promise(&m, g, s.lock.Remaining)
+	}
+	_ = s.send(m)
 }
 
 // answer tells a result in the words of the protocol.

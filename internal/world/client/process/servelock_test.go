@@ -59,11 +59,12 @@ func TestLockSaysWhatItIs(t *testing.T) {
 		class        program.Class
 		point, other string
 	}{
-		{lock.Config{Algorithm: "redlock"}, "redlock", "validity owner sentinel busy token", program.Quorum, "after-node:25", "before-extend"},
+		{lock.Config{Algorithm: "redlock"}, "redlock", "validity owner sentinel busy extend token", program.Quorum, "after-node:25",
+			"before-extend"},
 		{lock.Config{Algorithm: "watchdog"}, "watchdog", "validity owner sentinel busy renew token", program.Single, "before-extend", "quorum"},
 		{lock.Config{Algorithm: "none"}, "none", "validity owner sentinel busy", program.Other, "", "token"},
 		{lock.Config{Algorithm: "redlock", Mistakes: lock.Mistakes{PlainDelete: true, NoCleanup: true}},
-			"redlock without release without clean_up", "validity owner sentinel busy token", program.Quorum, "token", "looked"},
+			"redlock without release without clean_up", "validity owner sentinel busy extend token", program.Quorum, "token", "looked"},
 	} {
 		k := beginLock(t, test.config)
 		k.say(hello)
@@ -100,6 +101,10 @@ func TestLockTriesWithinItsWait(t *testing.T) {
 		if attempts += test.want; strings.Count(node.asked(), "set lock ") != attempts {
 			t.Errorf("wait %s: want %d attempts, asked %s", test.wait, test.want, node.asked())
 		}
+	}
+	k.say(`{"type":"extend","id":8,"grant":1}`)
+	if m := k.hearLock(program.Refused); m.ID != 8 || !strings.Contains(m.Why, "no such grant") {
+		t.Errorf("%+v", m)
 	}
 	k.say(`{"type":"release","id":9,"grant":1}`)
 	if m := k.hearLock(program.Refused); m.ID != 9 || !strings.Contains(m.Why, "no such grant") {
@@ -158,7 +163,7 @@ func TestLockRefusesWhatBreaksTheProtocol(t *testing.T) {
 		`has no tokens "quorum-counter"`:                {hello, fmt.Sprintf(options, `{"tokens":"quorum-counter"}`, nobodysNode)},
 		`the message "acquire" has no id`:               {hello, setup, `{"type":"acquire","wait_ms":0}`},
 		`the message "acquire" has no wait_ms`:          {hello, setup, `{"type":"acquire","id":1}`},
-		`unexpected message "extend"`:                   {hello, setup, `{"type":"extend","id":1,"grant":1}`},
+		`unexpected message "released"`:                 {hello, setup, `{"type":"released","id":1}`},
 		"token too long":                                {`{"type":"` + strings.Repeat("x", program.MaxLine)},
 	} {
 		k := beginLock(t, lock.Config{Algorithm: "set-nx-px"})

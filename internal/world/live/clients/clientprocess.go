@@ -196,10 +196,10 @@ func (c *Process) completion(r client.Request, m client.Message, called time.Dur
 	if m.Answer == nil || m.Answer.Type < history.OK {
 		return client.Answer{Type: history.Info, Error: "the client sent an answer without a result"}
 	}
-	if r.F != history.Acquire {
-		return *m.Answer
+	if r.F == history.Acquire || r.F == history.Extend {
+		return c.fillValidUntil(*m.Answer, m, called)
 	}
-	return c.fillValidUntil(*m.Answer, m, called)
+	return *m.Answer
 }
 
 // fillValidUntil fills in the run time at which the validity of an answer ends.

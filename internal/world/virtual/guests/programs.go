@@ -364,6 +364,12 @@ func (p *lockProgram) Acquire() (lock.Grant, lock.Result) {
 	return p.grant.Acquired(a), result
 }
 
+// Extend implements lock.Extender.
+func (p *lockProgram) Extend(g lock.Grant) (lock.Grant, lock.Result) {
+	a, err := p.ask(program.Message{Type: program.ExtendType, Grant: g.ID})
+	return p.grant.Extended(g, a), client.ProgramResult(a, err, program.Extended)
+}
+
 // Release implements lock.Lock.
 func (p *lockProgram) Release(g lock.Grant) lock.Result {
 	a, err := p.ask(program.Message{Type: program.ReleaseType, Grant: g.ID})

@@ -1,0 +1,58 @@
+package workload
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// worker is a session in which time passes as the client sleeps, and the n-th extension is refused.
+type worker struct {
+	now     time.Duration
+	refused int
+	did     []string
+	slept   []time.Duration
+}
+
+func (w *worker) Do(r Request) Answer {
+	w.did = append(w.did, string(r.F))
+	if r.F == history.Extend {
+		if w.refused--; w.refused == 0 {
+			return Answer{Type: history.Fail}
+		}
+	}
+	return Answer{Type: history.OK}
+}
+
+func (w *worker) Now() time.Duration { return w.now }
+
+func (w *worker) Sleep(d time.Duration) bool {
+	w.now += d
+	w.slept = append(w.slept, d)
+	return true
+}
+
+func (w *worker) Point(string) {}
+func (w *worker) Over() bool   { return false }
+
+// TestExtendsWhileItWorks: a client extends its lock after each so long, not at the end of its work, and stops when that is refused.
+func TestExtendsWhileItWorks(t *testing.T) {
+	p := Plan{Kind: "increment", Sections: 1, Think: time.Second, Extend: 300 * time.Millisecond}
+	for refused, want := range map[int][]string{
+		0: {"acquire", "read", "extend", "extend", "extend", "write", "release"},
+		2: {"acquire", "read", "extend", "extend", "release"},
+	} {
+		w := &worker{refused: refused}
+		if err := p.Run(w); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(w.did, want) {
+			t.Errorf("refused %d: it did %q, not %q", refused, w.did, want)
+		}
+		if refused == 0 && (w.now != p.Think || w.slept[3] != 100*time.Millisecond || p.Passes(BeforeExtend) != 3) {
+			t.Errorf("it worked %v: %v; it is %d times before an extension", w.now, w.slept, p.Passes(BeforeExtend))
+		}
+	}
+}

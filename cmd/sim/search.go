@@ -111,7 +111,8 @@ func searchFlags(c *cobra.Command, r *request.Search) {
 	c.Flags().Uint64Var(&r.Seed, "seed", 0, "the first seed")
 	c.Flags().Uint64Var(&r.Seeds, "seeds", 0, "how many runs to make (default: as many as the time allows)")
 	durationFlag(c, &r.For, "for", "how long to search; 0s: until all --seeds runs are made")
-	c.Flags().IntVar(&r.StopAt, "stop-at", 0, "stop after this many violations that the nodes confirm; with --world live, that show again (default: never)")
+	c.Flags().IntVar(&r.StopAt, "stop-at", 0,
+		"stop after this many violations that the nodes confirm; with --world live, that show again (default: never)")
 	c.Flags().IntVarP(&r.Jobs, "jobs", "j", r.Jobs, "how many runs at once (default: one for each processor; with --world live four)")
 	c.Flags().StringVar(&r.Out, "out", r.Out, "folder for the scenarios that are found")
 }

@@ -46,5 +46,5 @@ func (l *extendingRedlock) extend(owner string) (Grant, Result) {
 	if before.Owner != owner { // by mistake it goes on with what is not held any more
 		before = Grant{Owner: owner, Forever: true}
 	}
-	return l.redlock.Extend(before)
+	return l.Extend(before)
 }

@@ -23,7 +23,8 @@ func limits(r *Result) []string {
 	}
 	if real := r.realInVirtualTime(); real != "" {
 		list = append(list, "The run took place in "+real+": they are what they are everywhere, but the network and the clocks are models, and "+
-			"what a program or a server computes takes no time. Only what repeats is judged: this run was made twice, or others of the program were. "+
+			"what a program or a server computes takes no time. "+
+			"Only what repeats is judged: this run was made twice, or others of the program were. "+
 			"Replay it in the live world before you base a decision on it.")
 	} else if r.World == "virtual" {
 		list = append(list, "The run took place in the virtual world: "+

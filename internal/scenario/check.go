@@ -69,7 +69,8 @@ func (d *decoder) checkExtension(s *Setup) {
 	case w.Think <= w.Extend:
 		d.ProblemAt("workload.extend", "never happens: the client works for %v (think)", w.Think)
 	case ours && !algorithm.Extends:
-		d.ProblemAt("workload.extend", "its user cannot extend %s", algorithm.Name).Hint = "these can be extended: " + strings.Join(extending(), ", ")
+		d.ProblemAt("workload.extend", "its user cannot extend %s", algorithm.Name).Hint =
+			"these can be extended: " + strings.Join(extending(), ", ")
 	}
 }
 

@@ -166,7 +166,7 @@ func compareKept(t *testing.T, k *Keeper, names []string, own *scenario.StandIn,
 	t.Logf("%d servers were kept, %d were not; %d programs were kept, %d were not", k.left, k.ended, k.waited, k.stopped)
 }
 
-// TestKeepers: of runs side by side each has machines of its own, which go from run to run; and the history is that with all started afresh.
+// TestKeepers: of runs side by side each has machines of its own, which go from run to run; the history is that with all started afresh.
 func TestKeepers(t *testing.T) {
 	o := Options{Server: redis(t), Programs: true}
 	own := standIn(t, itself(well)(t))

@@ -59,7 +59,7 @@ func (s Search) Shrink(ctx context.Context, found Found) (*Shrunk, error) {
 		}
 		out.Robust, out.OtherSeeds = k.raiseReproductions(), otherSeeds
 	} else if k.err == nil {
-		k.err = cmp.Or(k.writes(), fmt.Errorf("seed %d does not lead to the violation of %s again", found.Seed, found.Property))
+		k.err = cmp.Or(k.writes(), notAgain(&found))
 	}
 	if k.err != nil {
 		if out.Failed = k.err; ctx.Err() != nil {
@@ -100,6 +100,10 @@ func (s Search) shows(b *bench, setup *scenario.Setup, found *Found) error {
 		return fmt.Errorf("%s is not violated where servers and programs are started afresh: that is a mistake of sim, not of the lock",
 			found.Property)
 	}
+	return notAgain(found)
+}
+
+func notAgain(found *Found) error {
 	return fmt.Errorf("seed %d does not lead to the violation of %s again", found.Seed, found.Property)
 }
 

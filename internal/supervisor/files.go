@@ -256,6 +256,9 @@ func (s *Supervisor) hostsFile() []byte {
 // ownsPath reports whether a Unix socket is one that a program of the host made.
 func (h *Host) ownsPath(path string) bool {
 	const unixSockets = "/net/unix"
+	if _, err := os.Lstat(path); filepath.IsAbs(path) && errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
 	for _, g := range h.programs {
 		for _, p := range g.processes {
 			if p.zombie {

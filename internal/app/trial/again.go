@@ -44,24 +44,30 @@ func (t *trial) twice(ctx context.Context, s *subject, c runner.Config) (out run
 	l := s.Setup.Lock.Program
 	known := t.Repeating.Repeats(l)
 	enough := func(of *runner.Outcome) bool { return known && !isSample(&c) && !violates(ctx, s, of) }
-	var kept *history.History
+	path := filepath.Join(c.Dir, runs.History)
+	var kept, fresh []byte
 	if known && t.keeps(s) {
 		out, err = t.make(ctx, s, c, t.Kept.Open)
 		if ctx.Err() != nil || err == nil && enough(&out) {
 			return out, nil, err
 		}
 		if err == nil {
-			kept = out.History
+			if kept, err = os.ReadFile(path); err != nil {
+				return out, nil, err
+			}
 		}
 		if err := removeFiles(c.Dir); err != nil {
 			return out, nil, err
 		}
 	}
 	out, err = t.make(ctx, s, c, guests.Open)
+	if err == nil && kept != nil {
+		fresh, err = os.ReadFile(path)
+	}
 	switch {
 	case err != nil:
 		return out, nil, err
-	case kept != nil && sameButOwners(kept, out.History):
+	case kept != nil && sameButOwners(kept, fresh):
 		return out, nil, nil
 	case kept != nil: // which is no fault of the program yet
 		t.Repeating.about(l, func(k *repeats) { k.unkept++ })

@@ -77,7 +77,7 @@ func (c *clientHost) Do(q client.Request) (a client.Answer) {
 	defer c.w.touch(c.name, true)
 	c.awaitRunnable(life)
 	a = c.agent.Do(q)
-	if (q.F == history.Acquire || q.F == history.Extend) && a.Type == history.OK && a.Value.Validity().IsSet() {
+	if a.Type == history.OK && a.Value.Validity().IsSet() {
 		from := max(a.Instant, called)
 		a.Value.Grant.ValidUntil = history.Some(int64(from) + a.Value.Validity().V())
 	}

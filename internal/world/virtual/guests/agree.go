@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	owners = regexp.MustCompile(`"owner":"[^"]*"`)
+	owners = regexp.MustCompile(`"owner":"(?:[^"\\]|\\.)*"`)
 	times  = regexp.MustCompile(`\d{4,}`)
 )
 

@@ -37,6 +37,7 @@ func TestAlike(t *testing.T) {
 		one: {0, true},
 		strings.NewReplacer(`"a"`, `"b"`, `"b"`, `"a"`).Replace(one):         {0, true},
 		strings.NewReplacer("12345", "12340", "20000", "20009").Replace(one): {9, true},
+		strings.Replace(one, `"b"`, `"b\"b"`, 1):                             {0, true},
 		strings.Replace(one, `"b"`, `"a"`, 1):                                {0, false},
 		strings.Replace(one, `"index":1`, `"index":2`, 1):                    {0, false},
 		one + one: {0, false},

@@ -67,8 +67,9 @@ func TestKeptWhateverIsOnDisk(t *testing.T) {
 	}
 }
 
-// keepsPrograms are scenarios in which clients are paused, killed and started again, and others in which lock programs can stay.
-var keepsPrograms = append([]string{"gc-pause"}, programScenarios...)
+// keepsPrograms are scenarios in which clients are paused, killed and started again, or extend their lock, and others in which lock
+// programs can stay.
+var keepsPrograms = append([]string{"gc-pause", "extended-too-late"}, programScenarios...)
 
 func exact(one, other []byte) bool { return bytes.Equal(one, other) }
 

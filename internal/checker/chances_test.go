@@ -36,6 +36,7 @@ var turns = map[checker.Property]struct {
 	checker.NoOrphanLock:     {"a key has no TTL, its node tells who set it, and nobody touches it any more, or ever did", (*changed).kept},
 	checker.NoResurrection:   {"a renewal sets the keys of a grant once more", (*changed).revived},
 	checker.ToldWhenLost:     {"the lock tells no loss, and a promise without end; the client goes on", (*changed).untold},
+	checker.ToldAtRelease:    {"a release is answered ok, and nobody was told of a loss", (*changed).affirmed},
 	checker.Atomic:           {"the writes of a section to a cell fail, or one does not; a number is missing in one list", (*changed).halved},
 	checker.Isolated:         {"a snapshot shows a number in one list", (*changed).halfSeen},
 	checker.Durable:          {"a number is missing at the end", (*changed).forgotten},
@@ -368,6 +369,23 @@ func (c *changed) untold(yield func(*history.History) bool) {
 			if i > g && !yield(silent.later(i, 2*time.Duration(c.Header.TTL))) {
 				return
 			}
+		}
+	}
+}
+
+func (c *changed) affirmed(yield func(*history.History) bool) {
+	silent := changed{History: c.with(slices.Clone(c.Events))}
+	for i := range silent.Events {
+		if e := &silent.Events[i]; e.F == history.Lost {
+			e.F = history.Point
+		} else if e.F == history.Extend && e.Type == history.Fail {
+			e.Type = history.Info
+		}
+	}
+	for _, o := range c.ops {
+		answered := o.F == history.Release && o.Return >= 0
+		if answered && !yield(silent.edit(o.Return, func(e *history.Event) { e.Type = history.OK })) {
+			return
 		}
 	}
 }

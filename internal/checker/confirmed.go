@@ -20,7 +20,7 @@ func Confirmed(h *history.History, p Property, c *Counterexample) (ok bool, why 
 	switch p {
 	case BackedGrant, OwnerRelease, NoOrphanLock, NoResurrection, AsksItsTTL, TrueValidity:
 		return true, "the keys on the nodes show it"
-	case ToldWhenLost, StaysHeld:
+	case ToldWhenLost, ToldAtRelease, StaysHeld:
 		return true, "the keys on the nodes show that the lock was gone"
 	case Atomic, Isolated, Durable:
 		return true, "what the resource kept shows it"

@@ -71,6 +71,7 @@ var counterexamples = []struct {
 			s.add(1060, "A", history.Info, history.NodeUp, history.Value{Rare: &history.Rare{Detail: "nothing"}})
 		})
 	}},
+	{"a release that says yes of a lock that had expired", ToldAtRelease, func(s *script) { *s = *givesBack(history.OK, nothing) }},
 	// What grants rest on.
 	{"a grant whose command failed", BackedGrant, func(s *script) {
 		*s = *asksUnder(func(s *script) {

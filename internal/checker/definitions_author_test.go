@@ -60,6 +60,8 @@ type plot struct {
 	gone int
 	// backing: clients are granted locks for which they have not the keys.
 	backing bool
+	// releases is how often, in a hundred things that a holder does, it gives the lock back, where all keys of a holder may go.
+	releases int
 	// stalls is how often, in a hundred steps, the machine stalled.
 	stalls int
 }
@@ -78,6 +80,7 @@ const (
 	halfDone
 	revived
 	unbacked
+	untrueRelease
 	wrongs
 )
 
@@ -353,10 +356,13 @@ func (a *author) hold(c *actor) {
 		a.invoke(c, history.Extend, history.Value{Extra: &history.Extra{Lock: p.lock}})
 	case a.chance(map[bool]int{false: 12, true: 3}[a.plot.gone > 0]):
 		a.ask(c)
-	case a.chance(map[bool]int{false: 50, true: 7}[a.plot.gone > 0]):
+	case a.chance(orElse(a.plot.releases, map[bool]int{false: 50, true: 7}[a.plot.gone > 0])):
 		v := history.Value{Extra: &history.Extra{Lock: p.lock}, Section: p.section}
 		if a.chance(10) {
 			v.Owner = a.owner(c)
+		}
+		if a.plot.releases > 0 && a.chance(70) {
+			a.vanishes(c)
 		}
 		a.invoke(c, history.Release, v)
 		c.held = c.held[:len(c.held)-1]
@@ -385,6 +391,9 @@ func (a *author) released(c *actor) {
 	}
 	delete(c.doing, history.Release)
 	outcome := pick(a.r, []history.Type{history.OK, history.OK, history.OK, history.Fail, history.Info, 0})
+	if a.plot.releases > 0 && outcome == history.OK && !a.goesWrong(untrueRelease) {
+		outcome = history.Fail
+	}
 	if outcome != 0 {
 		a.add(c.name, outcome, history.Release, history.Value{Section: v.Section, Owner: v.Owner})
 	}

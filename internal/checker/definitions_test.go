@@ -41,6 +41,7 @@ var naiveJudges = map[checker.Property]func(*terms) answer{
 	checker.NoOrphanLock:         (*terms).noOrphanLock,
 	checker.NoResurrection:       (*terms).noResurrection,
 	checker.ToldWhenLost:         (*terms).toldWhenLost,
+	checker.ToldAtRelease:        (*terms).toldAtRelease,
 	checker.StaysHeld:            (*terms).staysHeld,
 	checker.AsksItsTTL:           (*terms).asksItsTTL,
 	checker.TrueValidity:         (*terms).trueValidity,

@@ -73,6 +73,7 @@ const (
 	NoOrphanLock         Property = "no-orphan-lock"
 	NoResurrection       Property = "no-resurrection"
 	ToldWhenLost         Property = "told-when-lost"
+	ToldAtRelease        Property = "told-at-release"
 	StaysHeld            Property = "stays-held"
 	AsksItsTTL           Property = "asks-its-ttl"
 	TrueValidity         Property = "true-validity"

@@ -202,6 +202,14 @@ func (g *Grant) EndOr(event int) int {
 // OpenAt reports that the belief in a grant is open when an event comes.
 func (g *Grant) OpenAt(event int) bool { return g.End < 0 || event < g.End }
 
+// ReleaseOf is the operation that gave a grant back, nil where none did.
+func (f *Facts) ReleaseOf(g *Grant) *history.Op {
+	if g.Ending != Released {
+		return nil
+	}
+	return &f.Ops[g.release]
+}
+
 // BelievedUntil is the end of the client's belief in a grant; Forever where the
 // history ended first.
 func (f *Facts) BelievedUntil(g *Grant) time.Duration { return f.At(g.End) }

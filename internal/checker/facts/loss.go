@@ -75,6 +75,19 @@ func (f *Facts) LossConcerns(g *Grant, event int) bool {
 	return told.Owner != "" && g.Owner != "" && !slices.ContainsFunc(f.GrantsTo(g.Client, g.Lock), older)
 }
 
+// IsAlarm reports that an event tells the client of a grant that the lock is lost.
+func (f *Facts) IsAlarm(g *Grant, event int) bool {
+	e, op := f.Event(event), int(f.OpAt[event])
+	if e.Process != g.Client || event <= g.Call {
+		return false
+	}
+	if e.F == history.Lost {
+		return f.LossConcerns(g, event)
+	}
+	return e.F == history.Extend && e.Type == history.Fail && op >= 0 && f.HolderOf(op).Lock == g.Lock &&
+		f.Ops[op].Call > g.Return && g.OpenAt(f.Ops[op].Call) && f.isRenewedBy(g, op)
+}
+
 // earliestLoss is the first instant at which a grant can have been lost of which the lock told
 // that it was.
 func (f *Facts) earliestLoss(g *Grant) time.Duration {

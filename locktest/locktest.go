@@ -126,6 +126,8 @@ const (
 	NoResurrection = Property(checker.NoResurrection)
 	// ToldWhenLost: a holder whose lock is gone from the nodes is told so, by Grant.Lost, within one TTL.
 	ToldWhenLost = Property(checker.ToldWhenLost)
+	// ToldAtRelease: a release whose lock was gone from the nodes does not end without an error.
+	ToldAtRelease = Property(checker.ToldAtRelease)
 	// StaysHeld: a lock that renews itself is kept for as long as its holder works and its nodes answer. Whoever names
 	// it says that the lock renews.
 	StaysHeld = Property(checker.StaysHeld)

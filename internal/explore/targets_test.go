@@ -74,6 +74,9 @@ var switchTargets = []target{
 	{"no clean-up", "grant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms, switches: {clean_up: false}}\n",
 		[]string{"pause", "cut", "hold"},
 		checker.DeadlockFree, lock.Mistakes{NoCleanup: true}},
+	{"a release that always says yes", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 500ms, switches: {release_answer: always-yes}}\n" + slowSections,
+		[]string{"pause", "hold"},
+		checker.ToldAtRelease, lock.Mistakes{AlwaysReleased: true}},
 }
 
 // faultTargets has one of each kind of fault.
@@ -138,6 +141,7 @@ var messageTargets = []target{
 
 // noMessage has the mistakes that no message between a client and a node brings about.
 var noMessage = map[string]string{
+	"AlwaysReleased":  "whoever is kept from an answer need not know",
 	"ExtendAbsent":    "a renewal that comes late sets a key whose end its client has waited for; the client must sleep, too",
 	"IgnoreWait":      "it needs a failover",
 	"NeverRenew":      "it needs no fault at all",

@@ -26,6 +26,16 @@ type Mistakes struct {
 	// LateToken: a holder whose lease has ended has a newer token than the next one.
 	LateToken bool `json:"late_token,omitempty" yaml:"token_in_time" doc:"a lease that had ended when the token came is no grant, where the token is drawn after the grant" default:"true" mistake:"false"`
 	NoCleanup bool `json:"no_cleanup,omitempty" yaml:"clean_up" doc:"an attempt that failed, or was never answered, takes its keys away again" default:"true" mistake:"false"`
+	// AlwaysReleased: a client that has lost its lock never learns it.
+	AlwaysReleased bool `json:"always_released,omitempty" yaml:"release_answer" doc:"a release says no if the lock was not its client's own any more, or always yes (symfony/lock: RedisStore::delete does not look at the answer)" default:"as-answered" values:"as-answered,always-yes" mistake:"always-yes"`
+}
+
+// answerRelease is what a release says, by what came of it.
+func (m *Mistakes) answerRelease(r Result) Result {
+	if m.AlwaysReleased && r.Outcome == Fail {
+		return Result{Outcome: OK}
+	}
+	return r
 }
 
 // Switch is a safety rule that can be switched off.

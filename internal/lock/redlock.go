@@ -23,7 +23,7 @@ func init() {
 var redlockTokens = append([]Tokens{NodeCounterMax, QuorumCounter}, separate...)
 
 var redlockMistakes = Mistakes{ReachableQuorum: true, TrustElapsed: true, PlainDelete: true, RaiseOnError: true,
-	SameValue: true, TokenFirst: true, LateToken: true, NoCleanup: true, ExtendAbsent: true, ExtendAnyhow: true}
+	SameValue: true, TokenFirst: true, LateToken: true, NoCleanup: true, ExtendAbsent: true, ExtendAnyhow: true, AlwaysReleased: true}
 
 var redlockPoints = []string{PointQuorum, PointBeforeValidityCheck, PointAfterNode}
 
@@ -161,7 +161,7 @@ func (l *redlock) Release(g Grant) Result {
 	if len(round.yes)+round.silent >= l.quorum() {
 		return Result{Outcome: Info, Err: "too few nodes answered the release"}
 	}
-	return Result{Outcome: Fail, Err: "not ours any more on a majority of nodes"}
+	return l.Mistakes.answerRelease(Result{Outcome: Fail, Err: "not ours any more on a majority of nodes"})
 }
 
 func (l *redlock) releaseAll(owner string) round {

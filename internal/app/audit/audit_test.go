@@ -65,6 +65,7 @@ var audited = []struct {
 	{"redlock", "value", []string{"late-release"}},
 	{"redlock", "token_after_grant", []string{"fencing"}},
 	{"redlock", "clean_up", []string{"lost-release"}},
+	{"redlock", "release_answer", []string{"told-at-release"}},
 	{"redlock-extend", "", nil},
 	{"redlock-extend", "extend", []string{"no-resurrection"}},
 	{"redlock-extend", "extend_needs_quorum", []string{"told-when-lost"}}, // it believes in renewals that failed
@@ -73,6 +74,7 @@ var audited = []struct {
 	{"redlock-extend", "own_thread", []string{"stays-held"}},
 	{"set-nx-px", "", nil},
 	{"set-nx-px", "release", []string{"late-release", "owner-only"}},
+	{"set-nx-px", "release_answer", []string{"told-at-release"}},
 	{"set-nx-px", "token_in_time", []string{"fencing"}},
 	{"set-nx-wait", "", nil},
 	{"set-nx-wait", "check_wait", nil}, // no lock on a replicated node keeps failover: that is by design

@@ -37,6 +37,7 @@ var turns = map[checker.Property]struct {
 	checker.NoResurrection:   {"a renewal sets the keys of a grant once more", (*changed).revived},
 	checker.ToldWhenLost:     {"the lock tells no loss, and a promise without end; the client goes on", (*changed).untold},
 	checker.ToldAtRelease:    {"a release is answered ok, and nobody was told of a loss", (*changed).affirmed},
+	checker.NoFalseAlarm:     {"somebody is told of a loss", (*changed).alarmed},
 	checker.Atomic:           {"the writes of a section to a cell fail, or one does not; a number is missing in one list", (*changed).halved},
 	checker.Isolated:         {"a snapshot shows a number in one list", (*changed).halfSeen},
 	checker.Durable:          {"a number is missing at the end", (*changed).forgotten},
@@ -386,6 +387,23 @@ func (c *changed) affirmed(yield func(*history.History) bool) {
 		answered := o.F == history.Release && o.Return >= 0
 		if answered && !yield(silent.edit(o.Return, func(e *history.Event) { e.Type = history.OK })) {
 			return
+		}
+	}
+}
+
+func (c *changed) alarmed(yield func(*history.History) bool) {
+	for _, o := range c.ops {
+		if o.F != history.Acquire || o.Type != history.OK {
+			continue
+		}
+		lock := orElse(c.Events[o.Call].Value.Lock(), c.Events[o.Return].Value.Lock())
+		for i := o.Return; i < len(c.Events); i++ {
+			e := history.Event{Time: c.Events[i].Time, Process: o.Process, Type: history.Info, F: history.Lost,
+				Value: history.Value{Extra: &history.Extra{Lock: lock}}}
+			renewed := c.Events[i].F == history.KeySet || c.Events[i].F == history.KeyExtended
+			if renewed && c.Events[i].Value.Client == o.Process && !yield(c.with(slices.Insert(slices.Clone(c.Events), i+1, e))) {
+				return
+			}
 		}
 	}
 }

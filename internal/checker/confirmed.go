@@ -20,6 +20,8 @@ func Confirmed(h *history.History, p Property, c *Counterexample) (ok bool, why 
 	switch p {
 	case BackedGrant, OwnerRelease, NoOrphanLock, NoResurrection, AsksItsTTL, TrueValidity:
 		return true, "the keys on the nodes show it"
+	case NoFalseAlarm:
+		return true, "the keys on the nodes show that the lock was there"
 	case ToldWhenLost, ToldAtRelease, StaysHeld:
 		return true, "the keys on the nodes show that the lock was gone"
 	case Atomic, Isolated, Durable:

@@ -72,6 +72,12 @@ var counterexamples = []struct {
 		})
 	}},
 	{"a release that says yes of a lock that had expired", ToldAtRelease, func(s *script) { *s = *givesBack(history.OK, nothing) }},
+	{"an alarm though two of three nodes have the lock", NoFalseAlarm, func(s *script) {
+		*s = *renewing(3, 1000, func(s *script) {
+			s.key(1100, history.KeyDeleted, "C", "c2", "c1-owner", -1)
+			s.lost(1200, "c1")
+		})
+	}},
 	// What grants rest on.
 	{"a grant whose command failed", BackedGrant, func(s *script) {
 		*s = *asksUnder(func(s *script) {

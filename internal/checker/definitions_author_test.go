@@ -62,6 +62,8 @@ type plot struct {
 	backing bool
 	// releases is how often, in a hundred things that a holder does, it gives the lock back, where all keys of a holder may go.
 	releases int
+	// renewals is how often, in a hundred things that a holder does, its lock renews its keys, and may tell of a loss then.
+	renewals int
 	// stalls is how often, in a hundred steps, the machine stalled.
 	stalls int
 }
@@ -81,6 +83,7 @@ const (
 	revived
 	unbacked
 	untrueRelease
+	falseAlarm
 	wrongs
 )
 
@@ -348,6 +351,8 @@ func (a *author) hold(c *actor) {
 	switch {
 	case a.chance(a.plot.work) && (!p.wrote || a.chance(10)):
 		a.work(c, p)
+	case a.chance(a.plot.renewals):
+		a.renews(c, p)
 	case a.plot.program && a.chance(25):
 		a.asks(c, p, history.KeyExtended)
 	case a.plot.program && a.chance(2):

@@ -42,6 +42,7 @@ var naiveJudges = map[checker.Property]func(*terms) answer{
 	checker.NoResurrection:       (*terms).noResurrection,
 	checker.ToldWhenLost:         (*terms).toldWhenLost,
 	checker.ToldAtRelease:        (*terms).toldAtRelease,
+	checker.NoFalseAlarm:         (*terms).noFalseAlarm,
 	checker.StaysHeld:            (*terms).staysHeld,
 	checker.AsksItsTTL:           (*terms).asksItsTTL,
 	checker.TrueValidity:         (*terms).trueValidity,

@@ -74,6 +74,7 @@ const (
 	NoResurrection       Property = "no-resurrection"
 	ToldWhenLost         Property = "told-when-lost"
 	ToldAtRelease        Property = "told-at-release"
+	NoFalseAlarm         Property = "no-false-alarm"
 	StaysHeld            Property = "stays-held"
 	AsksItsTTL           Property = "asks-its-ttl"
 	TrueValidity         Property = "true-validity"

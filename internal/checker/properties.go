@@ -69,6 +69,8 @@ var rows = []row{
 		judge: judgeToldWhenLost, promised: true, keyed: true, timely: true, distance: 150},
 	{name: ToldAtRelease, title: "a release does not say that it gave back a lock which was gone",
 		judge: judgeToldAtRelease, keyed: true, timely: true, distance: 160},
+	{name: NoFalseAlarm, title: "a holder that has its lock is not told that it has lost it",
+		judge: judgeFalseAlarms, keyed: true, timely: true, distance: 155},
 	{name: StaysHeld, title: "a lock that renews stays its holder's for as long as the holder works and the nodes answer",
 		judge: judgeStaysHeld, keyed: true, timely: true, distance: 16},
 	{name: AsksItsTTL, title: "a lock program asks its nodes for the TTL that it was given",

@@ -128,6 +128,8 @@ const (
 	ToldWhenLost = Property(checker.ToldWhenLost)
 	// ToldAtRelease: a release whose lock was gone from the nodes does not end without an error.
 	ToldAtRelease = Property(checker.ToldAtRelease)
+	// NoFalseAlarm: a holder that has its lock is not told that it has lost it, by Grant.Lost or by a refused extension.
+	NoFalseAlarm = Property(checker.NoFalseAlarm)
 	// StaysHeld: a lock that renews itself is kept for as long as its holder works and its nodes answer. Whoever names
 	// it says that the lock renews.
 	StaysHeld = Property(checker.StaysHeld)

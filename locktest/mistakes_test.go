@@ -35,6 +35,7 @@ var mistakes = map[string]struct {
 	"renewal":        {"redlock-extend", 1, StaysHeld, nil, 0},
 	"clean_up":       {"redlock", 3, DeadlockFree, nil, 0},
 	"release_answer": {"redlock", 3, ToldAtRelease, []Kind{Pause}, 0},
+	"extend_enough":  {"redlock-extend", 3, NoFalseAlarm, []Kind{Cut, Kill}, 0},
 	// The node that keeps the lock counts the tokens, in a second step.
 	"token_after_grant": {"set-nx-px", 1, OrderedTokens, nil, 0},
 	"token_in_time":     {"set-nx-px", 1, HolderServed, []Kind{HoldMessage, Hold}, 300 * time.Millisecond},

@@ -244,7 +244,7 @@ func lockProperties(r *program.Ready, s *scenario.Setup, waits bool) []checker.P
 		list = append(list, checker.MinorityTolerant)
 	}
 	if r != nil && r.Has(program.TellsLoss) {
-		list = append(list, checker.ToldWhenLost)
+		list = append(list, checker.ToldWhenLost, checker.NoFalseAlarm)
 	}
 	if r != nil {
 		list = append(list, checker.AsksItsTTL, checker.TrueValidity)

@@ -77,6 +77,9 @@ var switchTargets = []target{
 	{"a release that always says yes", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 500ms, switches: {release_answer: always-yes}}\n" + slowSections,
 		[]string{"pause", "hold"},
 		checker.ToldAtRelease, lock.Mistakes{AlwaysReleased: true}},
+	{"an extension that needs all nodes", "nodes: {count: 3}\nlock: {algorithm: redlock-extend, ttl: 500ms, switches: {extend_enough: all}}\n" +
+		"workload: {clients: 2, sections: 1, think: 1s}\n",
+		[]string{"cut", "reset", "kill"}, checker.NoFalseAlarm, lock.Mistakes{ExtendNeedsAll: true}},
 }
 
 // faultTargets has one of each kind of fault.
@@ -137,6 +140,9 @@ var messageTargets = []target{
 		checker.HolderServed, lock.Mistakes{LateToken: true}},
 	{"no clean-up", "grant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms, switches: {clean_up: false}}\n", byMessages,
 		checker.DeadlockFree, lock.Mistakes{NoCleanup: true}},
+	{"an extension that needs all nodes", "nodes: {count: 3}\nlock: {algorithm: redlock-extend, ttl: 500ms, switches: {extend_enough: all}}\n" +
+		"workload: {clients: 2, sections: 1, think: 1s}\n",
+		byMessages, checker.NoFalseAlarm, lock.Mistakes{ExtendNeedsAll: true}},
 }
 
 // noMessage has the mistakes that no message between a client and a node brings about.

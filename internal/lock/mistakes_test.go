@@ -168,7 +168,7 @@ func TestRulesAreSwitchedOffByName(t *testing.T) {
 			all.SwitchOff(rule)
 		}
 	}
-	if got := len(all.Rules()); got != 15 {
+	if got := len(all.Rules()); got != 16 {
 		t.Errorf("%d rules", got)
 	}
 	none := all

@@ -23,7 +23,8 @@ func init() {
 var redlockTokens = append([]Tokens{NodeCounterMax, QuorumCounter}, separate...)
 
 var redlockMistakes = Mistakes{ReachableQuorum: true, TrustElapsed: true, PlainDelete: true, RaiseOnError: true,
-	SameValue: true, TokenFirst: true, LateToken: true, NoCleanup: true, ExtendAbsent: true, ExtendAnyhow: true, AlwaysReleased: true}
+	SameValue: true, TokenFirst: true, LateToken: true, NoCleanup: true, ExtendAbsent: true, ExtendAnyhow: true, AlwaysReleased: true,
+	ExtendNeedsAll: true}
 
 var redlockPoints = []string{PointQuorum, PointBeforeValidityCheck, PointAfterNode}
 
@@ -181,6 +182,9 @@ func (l *redlock) Extend(before Grant) (Grant, Result) {
 	late := !before.Forever && l.Remaining(before) <= 0
 	if l.Mistakes.ExtendAnyhow {
 		return g, Result{Outcome: OK}
+	}
+	if l.Mistakes.ExtendNeedsAll && len(round.yes) < len(l.env.Nodes()) {
+		return before, Result{Outcome: Fail, Err: "a node did not extend it"}
 	}
 	switch {
 	case len(round.yes) < l.quorum() && len(round.yes)+round.silent >= l.quorum():

@@ -70,6 +70,8 @@ var guarantees = []guaranteeRow{
 	{name: "stays-held", title: "A lock that renews itself is kept for as long as its holder works",
 		decides: []checker.Property{checker.StaysHeld}, faultless: true},
 	{name: "told-when-lost", title: "A holder is told that it has lost the lock", decides: []checker.Property{checker.ToldWhenLost}},
+	{name: "no-false-alarm", title: "A holder that has its lock is not told that it has lost it",
+		decides: []checker.Property{checker.NoFalseAlarm}},
 	{name: "told-at-release", title: "A release does not say that it gave back a lock which was gone",
 		decides: []checker.Property{checker.ToldAtRelease}},
 	{name: "fencing", title: "Each grant's token is larger than the one before, so that a resource can refuse late writes",

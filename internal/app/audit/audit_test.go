@@ -66,9 +66,11 @@ var audited = []struct {
 	{"redlock", "token_after_grant", []string{"fencing"}},
 	{"redlock", "clean_up", []string{"lost-release"}},
 	{"redlock", "release_answer", []string{"told-at-release"}},
+	{"redlock", "extend_enough", []string{"no-false-alarm"}},
 	{"redlock-extend", "", nil},
 	{"redlock-extend", "extend", []string{"no-resurrection"}},
 	{"redlock-extend", "extend_needs_quorum", []string{"told-when-lost"}}, // it believes in renewals that failed
+	{"redlock-extend", "extend_enough", []string{"no-false-alarm"}},
 	{"redlock-extend", "stop_renewal", []string{"lost-release"}},
 	{"redlock-extend", "renewal", []string{"stays-held"}},
 	{"redlock-extend", "own_thread", []string{"stays-held"}},

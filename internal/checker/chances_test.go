@@ -34,6 +34,7 @@ var turns = map[checker.Property]struct {
 	checker.DeadlockFree:     {"a grant, and all that follows it, comes later by more than the bound", (*changed).delayed},
 	checker.MinorityTolerant: {"a grant, and all that follows it, comes later by more than the bound", (*changed).delayed},
 	checker.NoOrphanLock:     {"a key has no TTL, its node tells who set it, and nobody touches it any more, or ever did", (*changed).kept},
+	checker.NothingStays:     {"a key has no TTL, its node tells who set it, and nobody touches it any more, or ever did", (*changed).kept},
 	checker.NoResurrection:   {"a renewal sets the keys of a grant once more", (*changed).revived},
 	checker.ToldWhenLost:     {"the lock tells no loss, and a promise without end; the client goes on", (*changed).untold},
 	checker.ToldAtRelease:    {"a release is answered ok, and nobody was told of a loss", (*changed).affirmed},

@@ -469,6 +469,7 @@ var counterexamples = []struct {
 		s.add(2, "c1", history.Fail, history.Acquire, history.Value{})
 		s.phase(4000, history.PhaseDone)
 	}},
+	{"a key that stays after the release", NothingStays, func(s *script) { *s = *leavesBehind(nothing) }},
 	{"another's key deleted, which stood from the start", OwnerRelease, func(s *script) {
 		s.key(0, history.KeySet, "A", "c1", "c1-owner", 1000)
 		s.key(1, history.KeyDeleted, "A", "c2", "c1-owner", -1)

@@ -39,6 +39,7 @@ var naiveJudges = map[checker.Property]func(*terms) answer{
 	checker.DeadlockFree:         (*terms).deadlockFree,
 	checker.MinorityTolerant:     (*terms).minorityTolerant,
 	checker.NoOrphanLock:         (*terms).noOrphanLock,
+	checker.NothingStays:         (*terms).nothingStays,
 	checker.NoResurrection:       (*terms).noResurrection,
 	checker.ToldWhenLost:         (*terms).toldWhenLost,
 	checker.ToldAtRelease:        (*terms).toldAtRelease,

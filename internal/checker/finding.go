@@ -71,6 +71,7 @@ const (
 	DeadlockFree         Property = "deadlock-free"
 	MinorityTolerant     Property = "minority-tolerant"
 	NoOrphanLock         Property = "no-orphan-lock"
+	NothingStays         Property = "nothing-stays"
 	NoResurrection       Property = "no-resurrection"
 	ToldWhenLost         Property = "told-when-lost"
 	ToldAtRelease        Property = "told-at-release"

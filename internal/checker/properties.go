@@ -63,6 +63,8 @@ var rows = []row{
 		judge: judgeMinority, promised: true, timely: true, distance: 110},
 	{name: NoOrphanLock, title: "no key stays for longer than the TTL after its owner no longer wants it",
 		judge: judgeOrphans, keyed: true, distance: 100},
+	{name: NothingStays, title: "without a fault no key of an attempt stays once the attempt is over",
+		judge: judgeNothingStays, keyed: true, timely: true, distance: 105},
 	{name: NoResurrection, title: "no renewal brings back a lock that was gone from the nodes",
 		judge: judgeResurrections, keyed: true, distance: 140},
 	{name: ToldWhenLost, title: "a holder whose lock is gone from the nodes is told so within one TTL",

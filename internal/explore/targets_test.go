@@ -80,6 +80,8 @@ var switchTargets = []target{
 	{"an extension that needs all nodes", "nodes: {count: 3}\nlock: {algorithm: redlock-extend, ttl: 500ms, switches: {extend_enough: all}}\n" +
 		"workload: {clients: 2, sections: 1, think: 1s}\n",
 		[]string{"cut", "reset", "kill"}, checker.NoFalseAlarm, lock.Mistakes{ExtendNeedsAll: true}},
+	{"a release at the granting nodes", "lock: {algorithm: redlock, ttl: 500ms, fan_out: first-majority, switches: {release_at: granting-nodes}}\n",
+		[]string{"pause", "hold"}, checker.NothingStays, lock.Mistakes{ReleasesGranted: true}},
 }
 
 // faultTargets has one of each kind of fault.
@@ -151,6 +153,7 @@ var noMessage = map[string]string{
 	"ExtendAbsent":    "a renewal that comes late sets a key whose end its client has waited for; the client must sleep, too",
 	"IgnoreWait":      "it needs a failover",
 	"NeverRenew":      "it needs no fault at all",
+	"ReleasesGranted": "it needs no fault at all",
 	"RenewsAfterWork": "it needs no fault at all",
 }
 

@@ -30,6 +30,8 @@ type Mistakes struct {
 	AlwaysReleased bool `json:"always_released,omitempty" yaml:"release_answer" doc:"a release says no if the lock was not its client's own any more, or always yes (symfony/lock: RedisStore::delete does not look at the answer)" default:"as-answered" values:"as-answered,always-yes" mistake:"always-yes"`
 	// ExtendNeedsAll gives up a lock that a majority of the nodes keeps.
 	ExtendNeedsAll bool `json:"extend_needs_all,omitempty" yaml:"extend_enough" doc:"an extension fails if a majority of the nodes did not take it, or if any node did not" default:"majority" values:"majority,all" mistake:"all"`
+	// ReleasesGranted leaves the keys on nodes whose answer came when the lock was already granted.
+	ReleasesGranted bool `json:"releases_granted,omitempty" yaml:"release_at" doc:"a release asks all nodes, or those alone whose yes was counted when the lock was granted" default:"all-nodes" values:"all-nodes,granting-nodes" mistake:"granting-nodes"`
 }
 
 // answerRelease is what a release says, by what came of it.

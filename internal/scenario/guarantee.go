@@ -87,6 +87,8 @@ var guarantees = []guaranteeRow{
 		decides: []checker.Property{checker.MinorityTolerant, checker.DeadlockFree}},
 	{name: "lost-release", title: "The lock comes free although a release was lost",
 		decides: []checker.Property{checker.DeadlockFree, checker.NoOrphanLock}},
+	{name: "nothing-stays", title: "Without faults, no key stays once the lock was given back",
+		decides: []checker.Property{checker.NothingStays}, faultless: true},
 	{name: "wakes-up", title: "A waiting client is woken when the lock comes free", decides: []checker.Property{checker.DeadlockFree}},
 	{name: "progress", title: "Among clients that wait for the lock, one gets it", decides: []checker.Property{checker.DeadlockFree}},
 	{name: NoGuarantee, title: "About something else than a lock's promise"},

@@ -67,6 +67,7 @@ var audited = []struct {
 	{"redlock", "clean_up", []string{"lost-release"}},
 	{"redlock", "release_answer", []string{"told-at-release"}},
 	{"redlock", "extend_enough", []string{"no-false-alarm"}},
+	{"redlock", "release_at", nil}, // it asks one node after the other on a card, and looks at each answer
 	{"redlock-extend", "", nil},
 	{"redlock-extend", "extend", []string{"no-resurrection"}},
 	{"redlock-extend", "extend_needs_quorum", []string{"told-when-lost"}}, // it believes in renewals that failed

@@ -35,17 +35,7 @@ func (t *terms) falseAt(g *grant, i int) bool {
 	if t.struckIn(g.client, at-ttl, at) {
 		return false
 	}
-	// "the latest `valid_until` of the grant and of those `extend` that were answered `ok` before the alarm, and that renew the
-	// grant, is after it"
-	told := g.said.ValidUntil()
-	for _, p := range t.ops {
-		until := p.said.ValidUntil()
-		renews := p.f == history.Extend && p.outcome == history.OK && p.client == g.client && p.lock == g.lock && g.isRenewedBy(p)
-		if renews && p.answered > g.answered && p.answered <= i && until.IsSet() && (!told.IsSet() || until.V() > told.V()) {
-			told = until
-		}
-	}
-	if told.IsSet() && told.V() <= at {
+	if told := t.toldUntil(g, i); told.IsSet() && told.V() <= at {
 		return false
 	}
 	good := map[string]bool{}
@@ -69,20 +59,36 @@ func (t *terms) falseAt(g *grant, i int) bool {
 				asked = t.sent(k) >= at-ttl/2
 			}
 		}
-		// "The first event of a key of the lock on the node that stands after the alarm comes later than this tenth, or it is the
-		// client's own, and no `key-deleted` whose `at` is before the alarm."
-		soon := false
-		for k := i + 1; k < len(t.events) && t.time(k) <= at+ttl/10; k++ {
-			e := &t.events[k]
-			if (aboutKey(e.F) || e.F == history.KeyUnclear) && e.Process == n && t.ofLock(k) {
-				late := e.F == history.KeyDeleted && e.Value.At().IsSet() && e.Value.At().V() < at
-				soon = e.Value.Client != g.client || late
-				break
-			}
-		}
-		if has && asked && !soon && !t.disturbed(g.client, n, at-ttl, at+ttl/10) {
+		if has && asked && !t.goesSoon(g.client, n, i) && !t.disturbed(g.client, n, at-ttl, at+ttl/10) {
 			good[n] = true
 		}
 	}
 	return len(good) >= t.quorum()
+}
+
+// toldUntil: "the latest `valid_until` of the grant and of those `extend` that were answered `ok` before the alarm, and that renew the
+// grant", must be after it.
+func (t *terms) toldUntil(g *grant, i int) history.Int {
+	told := g.said.ValidUntil()
+	for _, p := range t.ops {
+		until := p.said.ValidUntil()
+		renews := p.f == history.Extend && p.outcome == history.OK && p.client == g.client && p.lock == g.lock && g.isRenewedBy(p)
+		if renews && p.answered > g.answered && p.answered <= i && until.IsSet() && (!told.IsSet() || until.V() > told.V()) {
+			told = until
+		}
+	}
+	return told
+}
+
+// goesSoon: not so that "the first event of a key of the lock on the node that stands after the alarm comes later than this tenth, or it
+// is the client's own, and no `key-deleted` whose `at` is before the alarm".
+func (t *terms) goesSoon(client, node string, i int) bool {
+	at := t.time(i)
+	for k := i + 1; k < len(t.events) && t.time(k) <= at+t.header.TTL/10; k++ {
+		e := &t.events[k]
+		if (aboutKey(e.F) || e.F == history.KeyUnclear) && e.Process == node && t.ofLock(k) {
+			return e.Value.Client != client || e.F == history.KeyDeleted && e.Value.At().IsSet() && e.Value.At().V() < at
+		}
+	}
+	return false
 }

@@ -39,18 +39,19 @@ func (t *terms) toldAtRelease() answer {
 		for i := range p.answered {
 			told = told || t.alarm(g, i)
 		}
-		// "the client was not struck from the invocation of the release to its answer, and what it and each node told one
-		// another was undisturbed from the invocation of the `acquire` to the answer"
-		disturbed := t.struckIn(g.client, p.call, p.ret)
-		for _, n := range t.header.Nodes {
-			disturbed = disturbed || t.disturbed(g.client, n, g.call, p.ret)
-		}
-		if gone && !late && !disturbed {
+		if gone && !late && !t.onTrial(g, p) {
 			chances = true
 			violated = violated || !told && p.outcome == history.OK
 		}
 	}
 	return found(violated, chances && t.unclear() == len(t.events))
+}
+
+// onTrial: not so that "the client was not struck from the invocation of the release to its answer, and what it and each node told one
+// another was undisturbed from the invocation of the `acquire` to the answer".
+func (t *terms) onTrial(g *grant, release *op) bool {
+	return t.struckIn(g.client, release.call, release.ret) ||
+		slices.ContainsFunc(t.header.Nodes, func(n string) bool { return t.disturbed(g.client, n, g.call, release.ret) })
 }
 
 // alarm: "An event tells the client of a grant that the lock is lost, if it stands after the invocation of the `acquire` and is a
@@ -96,7 +97,8 @@ func (t *terms) disturbed(client, node string, from, to int64) bool {
 				return end == history.ResourceProcess || end != client && slices.Contains(t.header.Clients, end)
 			})
 			anotherNode := slices.ContainsFunc(ends, func(end string) bool { return end != node && slices.Contains(t.header.Nodes, end) })
-			touches = touches || !apart && !(slices.Contains(ends, client) && anotherNode)
+			elsewhere := slices.Contains(ends, client) && anotherNode
+			touches = touches || !apart && !elsewhere
 		}
 		if touches && t.time(i) <= to && t.faultEnd(i) >= from {
 			return true

@@ -60,7 +60,8 @@ func (j *judge) undisturbedEnd(d *facts.Disturbances, k *facts.KeyLife, ttl time
 func (j *judge) stayedFinding(f Finding, k *facts.KeyLife, over int, stayed time.Duration) Finding {
 	node := j.Event(k.Set).Process
 	f.Verdict = Violated
-	f.Why = fmt.Sprintf("the key of %s stayed on node %s for %s after its attempt was over, and no fault touched it", k.Client, node, length(stayed))
+	f.Why = fmt.Sprintf("the key of %s stayed on node %s for %s after its attempt was over, and no fault touched it",
+		k.Client, node, length(stayed))
 	f.Events = sortedEvents(k.Set, over, k.End)
 	c := &Counterexample{From: f.Effort.Chances + 1, Impossible: -1, Assumption: string(takesAllBack)}
 	c.Operations = []CounterOp{{Client: k.Client, Op: "sets the key on node " + node, Events: f.Events,

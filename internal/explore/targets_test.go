@@ -74,13 +74,16 @@ var switchTargets = []target{
 	{"no clean-up", "grant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms, switches: {clean_up: false}}\n",
 		[]string{"pause", "cut", "hold"},
 		checker.DeadlockFree, lock.Mistakes{NoCleanup: true}},
-	{"a release that always says yes", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 500ms, switches: {release_answer: always-yes}}\n" + slowSections,
+	{"a release that always says yes", "nodes: {count: 1}\n" +
+		"lock: {algorithm: set-nx-px, ttl: 500ms, switches: {release_answer: always-yes}}\n" + slowSections,
 		[]string{"pause", "hold"},
 		checker.ToldAtRelease, lock.Mistakes{AlwaysReleased: true}},
-	{"an extension that needs all nodes", "nodes: {count: 3}\nlock: {algorithm: redlock-extend, ttl: 500ms, switches: {extend_enough: all}}\n" +
+	{"an extension that needs all nodes", "nodes: {count: 3}\n" +
+		"lock: {algorithm: redlock-extend, ttl: 500ms, switches: {extend_enough: all}}\n" +
 		"workload: {clients: 2, sections: 1, think: 1s}\n",
 		[]string{"cut", "reset", "kill"}, checker.NoFalseAlarm, lock.Mistakes{ExtendNeedsAll: true}},
-	{"a release at the granting nodes", "lock: {algorithm: redlock, ttl: 500ms, fan_out: first-majority, switches: {release_at: granting-nodes}}\n",
+	{"a release at the granting nodes",
+		"lock: {algorithm: redlock, ttl: 500ms, fan_out: first-majority, switches: {release_at: granting-nodes}}\n",
 		[]string{"pause", "hold"}, checker.NothingStays, lock.Mistakes{ReleasesGranted: true}},
 }
 
@@ -142,7 +145,8 @@ var messageTargets = []target{
 		checker.HolderServed, lock.Mistakes{LateToken: true}},
 	{"no clean-up", "grant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms, switches: {clean_up: false}}\n", byMessages,
 		checker.DeadlockFree, lock.Mistakes{NoCleanup: true}},
-	{"an extension that needs all nodes", "nodes: {count: 3}\nlock: {algorithm: redlock-extend, ttl: 500ms, switches: {extend_enough: all}}\n" +
+	{"an extension that needs all nodes", "nodes: {count: 3}\n" +
+		"lock: {algorithm: redlock-extend, ttl: 500ms, switches: {extend_enough: all}}\n" +
 		"workload: {clients: 2, sections: 1, think: 1s}\n",
 		byMessages, checker.NoFalseAlarm, lock.Mistakes{ExtendNeedsAll: true}},
 }

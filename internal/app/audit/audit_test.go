@@ -60,7 +60,8 @@ var audited = []struct {
 	{"redlock", "", nil},
 	{"redlock", "quorum", []string{"unreachable-minority", "memory-loss"}}, // a node that restarts is one that it needs
 	{"redlock", "recheck_elapsed", []string{"late-messages"}},
-	{"redlock", "release", []string{"exclusive", "owner-only", "told-at-release"}}, // it deletes the holder's key whenever it asks and is refused
+	// It deletes the holder's key whenever it asks and is refused.
+	{"redlock", "release", []string{"exclusive", "owner-only", "told-at-release"}},
 	{"redlock", "node_error", []string{"dead-minority", "hung-node"}},
 	{"redlock", "value", []string{"late-release"}},
 	{"redlock", "token_after_grant", []string{"fencing"}},

@@ -62,6 +62,8 @@ type plot struct {
 	backing bool
 	// releases is how often, in a hundred things that a holder does, it gives the lock back, where all keys of a holder may go.
 	releases int
+	// tidy: a release, or an attempt that fails, deletes all keys of its client, mostly.
+	tidy bool
 	// renewals is how often, in a hundred things that a holder does, its lock renews its keys, and may tell of a loss then.
 	renewals int
 	// stalls is how often, in a hundred steps, the machine stalled.
@@ -304,6 +306,7 @@ func (a *author) answer(c *actor) {
 		a.add(c.name, history.Info, history.Acquire, history.Value{Section: p.section})
 	case a.chance(14): // never answered
 	default:
+		a.tidies(c)
 		a.add(c.name, history.Fail, history.Acquire, history.Value{Section: p.section})
 	}
 	if !ok {
@@ -394,6 +397,7 @@ func (a *author) released(c *actor) {
 		a.deleteKey(c, fmt.Sprintf("%s-%d", c.name, v.Section))
 		return
 	}
+	a.tidies(c)
 	delete(c.doing, history.Release)
 	outcome := pick(a.r, []history.Type{history.OK, history.OK, history.OK, history.Fail, history.Info, 0})
 	if a.plot.releases > 0 && outcome == history.OK && !a.goesWrong(untrueRelease) {
@@ -401,6 +405,16 @@ func (a *author) released(c *actor) {
 	}
 	if outcome != 0 {
 		a.add(c.name, outcome, history.Release, history.Value{Section: v.Section, Owner: v.Owner})
+	}
+}
+
+// tidies deletes the keys of a client, where the plot has it do so.
+func (a *author) tidies(c *actor) {
+	for _, node := range a.h.Header.Nodes {
+		if k := a.keys[node]; a.plot.tidy && k != nil && k.client == c.name && !a.goesWrong(halfDone) {
+			a.add(node, history.Info, history.KeyDeleted, history.Value{Key: "lock", Owner: k.owner, Client: c.name})
+			delete(a.keys, node)
+		}
 	}
 }
 

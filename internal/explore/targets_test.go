@@ -74,6 +74,10 @@ var switchTargets = []target{
 	{"no clean-up", "grant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms, switches: {clean_up: false}}\n",
 		[]string{"pause", "cut", "hold"},
 		checker.DeadlockFree, lock.Mistakes{NoCleanup: true}},
+	{"a wait that ends and enters", "nodes: {count: 1}\n" +
+		"lock: {algorithm: set-nx-px, ttl: 500ms, retry: {attempts: 3}, switches: {give_up: enters}}\n" +
+		"workload: {clients: 2, sections: 2, start: together, think: 200ms}\n", []string{"pause", "cut"},
+		checker.ExclusiveLease, lock.Mistakes{EnterUnheld: true}},
 }
 
 // faultTargets has one of each kind of fault.
@@ -139,6 +143,7 @@ var messageTargets = []target{
 // noMessage has the mistakes that no message between a client and a node brings about.
 var noMessage = map[string]string{
 	"ExtendAbsent":    "a renewal that comes late sets a key whose end its client has waited for; the client must sleep, too",
+	"EnterUnheld":     "it needs no fault at all",
 	"IgnoreWait":      "it needs a failover",
 	"NeverRenew":      "it needs no fault at all",
 	"RenewsAfterWork": "it needs no fault at all",

@@ -25,7 +25,9 @@ type Mistakes struct {
 	TokenFirst bool `json:"token_first,omitempty" yaml:"token_after_grant" doc:"a token that is drawn beside the lock is drawn once the lock is granted, not before" default:"true" mistake:"false"`
 	// LateToken: a holder whose lease has ended has a newer token than the next one.
 	LateToken bool `json:"late_token,omitempty" yaml:"token_in_time" doc:"a lease that had ended when the token came is no grant, where the token is drawn after the grant" default:"true" mistake:"false"`
-	NoCleanup bool `json:"no_cleanup,omitempty" yaml:"clean_up" doc:"an attempt that failed, or was never answered, takes its keys away again" default:"true" mistake:"false"`
+	// EnterUnheld: who gives up enters.
+	EnterUnheld bool `json:"enter_unheld,omitempty" yaml:"give_up" doc:"a client whose wait is over is told that it has not got the lock, or goes on as if it had it (redis-py 621)" default:"refused" values:"refused,enters" mistake:"enters"`
+	NoCleanup   bool `json:"no_cleanup,omitempty" yaml:"clean_up" doc:"an attempt that failed, or was never answered, takes its keys away again" default:"true" mistake:"false"`
 }
 
 // Switch is a safety rule that can be switched off.

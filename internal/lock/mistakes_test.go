@@ -76,6 +76,14 @@ func TestEachMistakeShows(t *testing.T) {
 			_, r := l.Acquire()
 			return r.Outcome == lock.OK
 		}, false, true},
+		{"enter unheld", lock.Mistakes{EnterUnheld: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb, c := newTable(1), mistaken(m)
+			c.Algorithm, c.Retry.Attempts = "set-nx-px", 3
+			tb.nodes[0].Memory().Set("lock", "c2", time.Hour, false)
+			_, l := tb.sit(t, "c1", c)
+			g, r := l.Acquire()
+			return [2]bool{r.Outcome == lock.OK && l.Remaining(g) > 0, tb.held("c2") == 1}
+		}, [2]bool{false, true}, [2]bool{true, true}},
 		{"keep renewing", lock.Mistakes{KeepRenewing: true, PlainDelete: true}, func(t *testing.T, m lock.Mistakes) any {
 			m.PlainDelete = false
 			tb, e, l := watched(t, "watchdog", m)
@@ -154,7 +162,7 @@ func TestRulesAreSwitchedOffByName(t *testing.T) {
 			all.SwitchOff(rule)
 		}
 	}
-	if got := len(all.Rules()); got != 14 {
+	if got := len(all.Rules()); got != 15 {
 		t.Errorf("%d rules", got)
 	}
 	none := all

@@ -74,6 +74,7 @@ var audited = []struct {
 	{"set-nx-px", "", nil},
 	{"set-nx-px", "release", []string{"late-release", "owner-only"}},
 	{"set-nx-px", "token_in_time", []string{"fencing"}},
+	{"set-nx-px", "give_up", []string{"exclusive", "sentinel"}}, // who waits in vain while the primary is down enters, too
 	{"set-nx-wait", "", nil},
 	{"set-nx-wait", "check_wait", nil}, // no lock on a replicated node keeps failover: that is by design
 	{"set-nx-wait-pooled", "", nil},

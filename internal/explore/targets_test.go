@@ -46,6 +46,15 @@ var switchTargets = []target{
 	{"no renewal", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {renewal: false}}\n" +
 		"workload: {clients: 2, sections: 1, think: 700ms}\n", []string{"pause", "cut"},
 		checker.StaysHeld, lock.Mistakes{NeverRenew: true}},
+	{"a renewal that frees", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {renewal_keeps: false}}\n" +
+		"workload: {clients: 2, sections: 1, think: 700ms}\n", []string{"pause", "cut"},
+		checker.StaysHeld, lock.Mistakes{RenewalFrees: true}},
+	{"a renewal that shortens", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {renewal_ttl: thousandth}}\n" +
+		"workload: {clients: 2, sections: 1, think: 700ms}\n", []string{"pause", "cut"},
+		checker.StaysHeld, lock.Mistakes{RenewalShort: true}},
+	{"a renewal that takes", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {renewal_compares: false}}\n" +
+		"workload: {clients: 2, sections: 1, think: 700ms}\n", []string{"pause", "cut"},
+		checker.OwnerRelease, lock.Mistakes{RenewalTakes: true}},
 	{"a starved renewal", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {own_thread: false}}\n" +
 		"workload: {clients: 2, sections: 1, think: 700ms, busy: 600ms}\n", []string{"pause", "cut"},
 		checker.StaysHeld, lock.Mistakes{RenewsAfterWork: true}},
@@ -146,6 +155,9 @@ var noMessage = map[string]string{
 	"EnterUnheld":     "it needs no fault at all",
 	"IgnoreWait":      "it needs a failover",
 	"NeverRenew":      "it needs no fault at all",
+	"RenewalFrees":    "it needs no fault at all",
+	"RenewalShort":    "it needs no fault at all",
+	"RenewalTakes":    "a renewal that comes late finds the key of another client; its client must sleep, too",
 	"RenewsAfterWork": "it needs no fault at all",
 }
 

@@ -82,6 +82,9 @@ var audited = []struct {
 	{"watchdog", "extend", []string{"paused-holder", "no-resurrection"}},
 	{"watchdog", "stop_renewal", []string{"lost-release"}},
 	{"watchdog", "renewal", []string{"stays-held"}},
+	{"watchdog", "renewal_keeps", []string{"stays-held"}},
+	{"watchdog", "renewal_ttl", []string{"stays-held"}},
+	{"watchdog", "renewal_compares", []string{"owner-only"}},
 	{"watchdog", "own_thread", []string{"stays-held"}},
 	{"watchdog-blind", "", []string{"paused-holder", "owner-only"}}, // it renews the key of the next holder, and believes it its own
 	{"linearizable", "", nil},

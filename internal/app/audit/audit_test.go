@@ -82,11 +82,12 @@ var audited = []struct {
 	{"watchdog", "extend", []string{"paused-holder", "no-resurrection"}},
 	{"watchdog", "stop_renewal", []string{"lost-release"}},
 	{"watchdog", "renewal", []string{"stays-held"}},
-	{"watchdog", "renewal_keeps", []string{"stays-held"}},
-	{"watchdog", "renewal_ttl", []string{"stays-held"}},
-	{"watchdog", "renewal_compares", []string{"owner-only"}},
+	{"watchdog", "renewal_keeps", []string{"exclusive", "stays-held"}},
+	{"watchdog", "renewal_ttl", []string{"exclusive", "stays-held"}},
+	// It takes the key of the next holder, and sets one that is gone.
+	{"watchdog", "renewal_compares", []string{"paused-holder", "failover", "owner-only", "no-resurrection"}},
 	{"watchdog", "own_thread", []string{"stays-held"}},
-	{"watchdog-blind", "", []string{"paused-holder", "owner-only"}}, // it renews the key of the next holder, and believes it its own
+	{"watchdog-blind", "", []string{"owner-only"}}, // it renews the key of the next holder, and believes it its own
 	{"linearizable", "", nil},
 	{"reentrant", "", nil},
 	{"reentrant-leaky", "", []string{"exclusive", "fencing"}},

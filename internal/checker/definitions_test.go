@@ -66,12 +66,17 @@ func naively(h *history.History, o checker.Options) map[checker.Property]checker
 func naivelyOf(h *history.History, properties []checker.Property, o checker.Options) map[checker.Property]checker.Verdict {
 	verdicts := map[checker.Property]checker.Verdict{}
 	ordered, finished := true, false
-	took := map[int]bool{}
+	took, healing := map[int]bool{}, false
+	lifted := map[int]bool{}
 	for i, e := range h.Events {
 		ordered = ordered && int(e.Index) == i && (i == 0 || e.Time >= h.Events[i-1].Time)
 		finished = finished || e.F == history.Phase && e.Value.Detail() == history.PhaseDone
+		healing = healing || e.F == history.Phase && e.Value.Detail() == history.PhaseHealing
 		if e.F == history.FaultBegin {
 			took[e.Value.ID()] = true
+		}
+		if e.F == history.FaultEnd && !healing {
+			lifted[e.Value.ID()] = true
 		}
 	}
 	t := newTerms(h, o)
@@ -79,6 +84,7 @@ func naivelyOf(h *history.History, properties []checker.Property, o checker.Opti
 	for i, e := range h.Events {
 		stranger = stranger || e.F == history.KeyUnclear && e.Value.Stranger() && t.ofLock(i)
 	}
+	lasted := slices.ContainsFunc(o.Until, func(id int) bool { return took[id] && !lifted[id] })
 	for _, p := range properties {
 		said := naiveJudges[p](t)
 		if t.vague() && slices.Contains(aboutPromises, p) {
@@ -86,9 +92,9 @@ func naivelyOf(h *history.History, properties []checker.Property, o checker.Opti
 		}
 		verdict := map[answer]checker.Verdict{cannotTell: checker.Unknown, nothingFound: checker.Holds, broken: checker.Violated}[said]
 		// "`holds` becomes `unknown` if the run did not finish (the history has no phase
-		// `done`), fewer faults took effect than the scenario planned, a key of the lock was
-		// changed by a stranger (a `key-unclear` with `stranger`), ..."
-		if verdict == checker.Holds && (!finished || len(took) < o.Faults || stranger) {
+		// `done`), fewer faults took effect than the scenario planned, a fault that was to last until something happens lasted until
+		// everything healed, a key of the lock was changed by a stranger (a `key-unclear` with `stranger`), ..."
+		if verdict == checker.Holds && (!finished || len(took) < o.Faults || lasted || stranger) {
 			verdict = checker.Unknown
 		}
 		// "If the events of a history are not in the order of their times, or are not

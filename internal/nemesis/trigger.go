@@ -177,6 +177,16 @@ func (t *Trigger) passings() (list []*Passing) {
 	return slices.DeleteFunc(append(list, t.Until), func(p *Passing) bool { return p == nil })
 }
 
+// Lasting are the numbers of the faults that were to last until something happens, and no longer.
+func Lasting(faults []Planned) (ids []int) {
+	for i := range faults {
+		if f := &faults[i]; f.When.Until != nil && f.Fault.Length() == 0 && !f.When.Stays {
+			ids = append(ids, i+1)
+		}
+	}
+	return ids
+}
+
 // Points are the points at which clients have to report.
 func Points(faults []Planned) (points []string) {
 	for i := range faults {

@@ -198,6 +198,10 @@ track-record: setup build adapters ## Audit and search the libraries of adapters
 track-record-pages: ## Write docs/track-record.md anew from what was measured
 	$(call tool,trackrecord) -pages
 
+.PHONY: recall
+recall: setup build ## Put libraries on trial in versions with known faults (two hours; ONLY='js-extend-in-seconds'), write docs/internals/recall.md
+	$(call tool,recall) -only '$(ONLY)'
+
 .PHONY: site
 site: play ## Build the field guide, a static site with a report of every scenario, into .cache/site
 	$(call tool,site) -play .cache/playground.html

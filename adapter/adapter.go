@@ -40,6 +40,10 @@ import (
 // any more. After any other error it may be held.
 var ErrRefused = errors.New("refused")
 
+// ErrUnsupported, or an error that wraps it, says of an Open that the library refuses by design what the setup asks for, such as its
+// topology. A trial that needs it is then not applicable.
+var ErrUnsupported = errors.New("unsupported")
+
 // Acquire gets the lock once more, a new holder each time. The library retries, until
 // ctx ends. Calls may overlap. ctx ends with the call: it is no context for the grant.
 type Acquire func(ctx context.Context) (Grant, error)

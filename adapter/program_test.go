@@ -35,6 +35,8 @@ func openTest(s Setup) (Acquire, error) {
 	switch s.Key {
 	case "broken":
 		return nil, errors.New("no such node")
+	case "unsupported":
+		return nil, fmt.Errorf("%w: no such topology", ErrUnsupported)
 	case "slow-open":
 		select {}
 	case "first":
@@ -318,6 +320,21 @@ func TestOpenFails(t *testing.T) {
 			t.Errorf("the reason is %s", why)
 		}
 		p.ends(1)
+	})
+}
+
+// TestUnsupported: what the library refuses by design is no error of the program.
+func TestUnsupported(t *testing.T) {
+	inEach(t, func(t *testing.T, language string) {
+		p := start(t, language).read()
+		p.say(hello)
+		p.hear("ready")
+		p.say(setup("unsupported"))
+		if why := fmt.Sprint(p.hear("unsupported")["why"]); !strings.Contains(why, "no such topology") {
+			t.Errorf("the reason is %s", why)
+		}
+		p.stdin.Close()
+		p.ends(0)
 	})
 }
 

@@ -167,6 +167,10 @@ func (s *server) setUp(m message) {
 	m.point, m.closers = s.point, &s.closers
 	s.close()
 	acquire, err := s.open(m.Setup)
+	if errors.Is(err, ErrUnsupported) {
+		s.send(line{"type": "unsupported", "why": err.Error()})
+		return
+	}
 	if err != nil {
 		s.fail(fmt.Errorf("failed to open the lock: %w", err))
 	}

@@ -1,5 +1,5 @@
 // The lock program of program_test.go, for Node.js. The lock's key says what it does.
-import { Grant, Refused, serve } from '../../sdk/node/sim_adapter.mjs'
+import { Grant, Refused, Unsupported, serve } from '../../sdk/node/sim_adapter.mjs'
 import { execSync } from 'node:child_process'
 
 const about = { name: 'test', version: '1.0', kind: 'single', keys: ['{key}'], can: ['validity', 'setup-again'], points: ['inside', 'not armed'] }
@@ -12,6 +12,7 @@ function refuse() {
 
 serve(about, (setup) => {
   if (setup.key === 'broken') throw new Error('no such node')
+  if (setup.key === 'unsupported') throw new Unsupported('no such topology')
   if (setup.key === 'slow-open') return new Promise(() => {})
   if (setup.key === 'first') {
     setup.onClose(() => closed.push('a'))

@@ -2,7 +2,7 @@
 // The lock program of program_test.go, in PHP. The lock's key says what it does.
 require __DIR__ . '/../../sdk/php/sim_adapter.php';
 
-use SimAdapter\{Grant, Program, Refused, Setup};
+use SimAdapter\{Grant, Program, Refused, Setup, Unsupported};
 
 function refuse(): never
 {
@@ -22,6 +22,7 @@ SimAdapter\serve($program, function (Setup $setup) use (&$flooding, &$closed) {
     if ($setup->key === 'broken') {
         throw new RuntimeException('no such node');
     }
+    $setup->key === 'unsupported' && throw new Unsupported('no such topology');
     $setup->key === 'slow-open' && sleep(1000);
     foreach ($setup->key === 'first' ? ['a', 'b'] : [] as $what) {
         $setup->onClose(function () use ($what, &$closed) {

@@ -5,7 +5,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "sdk", "python"))
-from sim_adapter import Grant, Program, Refused, serve  # noqa: E402
+from sim_adapter import Grant, Program, Refused, Unsupported, serve  # noqa: E402
 
 
 closed = []
@@ -18,6 +18,8 @@ def refuse():
 def open_lock(setup):
     if setup.key == "broken":
         raise OSError("no such node")
+    if setup.key == "unsupported":
+        raise Unsupported("no such topology")
     if setup.key == "slow-open":
         threading.Event().wait()
     if setup.key == "first":

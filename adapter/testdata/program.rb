@@ -13,6 +13,7 @@ about = {name: "test", version: "1.0", kind: "single", keys: ["{key}"], can: ["v
 
 SimAdapter.serve(**about) do |setup|
   raise "no such node" if setup.key == "broken"
+  raise SimAdapter::Unsupported, "no such topology" if setup.key == "unsupported"
   sleep if setup.key == "slow-open"
   %w[a b].each { |what| setup.on_close { closed << what } } if setup.key == "first"
   lambda do |wait|

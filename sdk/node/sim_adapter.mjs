@@ -27,6 +27,12 @@ export class Refused extends Error {
   name = 'Refused'
 }
 
+/** From openLock: the library refuses by design what setup asks for, such as this topology. A trial
+ *  that needs it is then not applicable. */
+export class Unsupported extends Error {
+  name = 'Unsupported'
+}
+
 /** A lock in hand. What is left out: the library does not tell it, or cannot. release and extend
  *  may return promises. owner is a string or a Buffer, token an integer. until is the end of the
  *  promise as performance.now() tells it; extend returns the new one. lost and renewed are for
@@ -142,7 +148,12 @@ async function setUp(program, openLock, m, text) {
   const seed = BigInt(/"seed"\s*:\s*(-?\d+)/.exec(text)?.[1] ?? 0) // JSON.parse rounds it
   const point = (name) => (points.includes(name) ? atPoint(name) : undefined)
   const onClose = (close) => closers.push(close) // calls it before the lock is opened again
-  acquire = await openLock({ client, seed, key, ttl, nodeTimeout, options, nodes, topology, sentinels, master, points, point, onClose })
+  try {
+    acquire = await openLock({ client, seed, key, ttl, nodeTimeout, options, nodes, topology, sentinels, master, points, point, onClose })
+  } catch (err) {
+    if (!(err instanceof Unsupported)) throw err
+    return send({ type: 'unsupported', why: err.message })
+  }
   send({ type: 'set-up' })
 }
 

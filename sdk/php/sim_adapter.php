@@ -33,6 +33,10 @@ const PATIENCE = 2; // seconds to wait until somebody reads
  *  the lock was not ours any more. After any other exception it may be held. */
 final class Refused extends \RuntimeException {}
 
+/** From the function that opens the lock: the library refuses by design what setup asks for, such as this topology. A trial that
+ *  needs it is then not applicable. */
+final class Unsupported extends \RuntimeException {}
+
 /** What a lock program says of itself: its class (quorum, single, session or other), patterns of
  *  what the library writes, a list of validity, renew, lost, extend, token, owner, busy, setup-again. tick is called
  *  every 20 ms while no request is under way: for a lock that renews itself, or sees a loss. lease
@@ -199,6 +203,9 @@ final class Conversation
             $this->acquire = ($this->openLock)(new Setup($m['client'] ?? null, $m['seed'] ?? null, $m['lock']['key'],
                 $seconds('ttl_ms'), $seconds('node_timeout_ms'), $m['lock']['options'] ?? [], $nodes('nodes'),
                 $m['topology'] ?? null, $nodes('sentinels'), $m['master'] ?? null, $m['points'] ?? [], $this))(...);
+        } catch (Unsupported $e) {
+            send(['type' => 'unsupported', 'why' => $e->getMessage()]);
+            return;
         } catch (\Throwable $e) {
             fail('failed to open the lock: ' . $e->getMessage());
         }

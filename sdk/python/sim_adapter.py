@@ -41,6 +41,11 @@ class Refused(Exception):
     extend: the lock was not ours any more. After any other exception it may be held."""
 
 
+class Unsupported(Exception):
+    """From open_lock: the library refuses by design what setup asks for, such as this topology.
+    A trial that needs it is then not applicable."""
+
+
 @dataclass
 class Program:
     """What a lock program says of itself."""
@@ -205,6 +210,9 @@ def _set_up(open_lock, work, m):
         _acquire = open_lock(Setup(
             m.get("client"), m.get("seed"), lock["key"], _seconds(lock, "ttl_ms"), _seconds(lock, "node_timeout_ms"),
             lock.get("options") or {}, nodes, m.get("topology"), sentinels, m.get("master"), m.get("points") or []))
+    except Unsupported as err:
+        _send({"type": "unsupported", "why": str(err)})
+        return
     except Exception as err:
         _fail(f"failed to open the lock: {err!r}")
     _send({"type": "set-up"})

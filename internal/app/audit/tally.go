@@ -34,6 +34,8 @@ type variantTally struct {
 	// doubt is why the last run that could not tell could not, slow that the machine was too slow for it.
 	doubt string
 	slow  bool
+	// refused is why the lock program refuses what the variant asks for; empty: it does not.
+	refused string
 	// late is why a fault did not strike that was to come before something; empty: there is none.
 	late string
 	// decided is the property that speaks for the guarantee, in the last run that could tell.
@@ -90,6 +92,9 @@ func (t *tally) deciding(v *report.Variant) *report.PropertyResult {
 }
 
 func (of *variantTally) add(t *tally, one *trial.Trial, v *report.Variant, deciding *report.PropertyResult) {
+	if of.refused = v.NotApplicable; of.refused != "" {
+		return
+	}
 	of.runs++
 	violated := false
 	for i := range v.Properties {
@@ -246,7 +251,7 @@ func (t *tally) open() (names []string) {
 	}
 	for _, v := range t.variants {
 		b := v.lead()
-		if b != nil && !b.shown() || b == nil && v.decided == nil && v.runs < mostUndecided {
+		if b != nil && !b.shown() || b == nil && v.decided == nil && v.refused == "" && v.runs < mostUndecided {
 			names = append(names, v.name)
 		}
 	}
@@ -345,6 +350,8 @@ func (t *tally) name(variant string) bool {
 func (of *variantTally) conclude(g scenario.Guarantee, cell *card.Cell) {
 	cell.Runs, cell.Undecided, cell.Report, cell.Replay = of.runs, of.undecided, of.report, of.replay
 	switch p := of.decided; {
+	case of.refused != "":
+		cell.State, cell.Why = card.NotApplicable, sentence(of.refused)
 	case p == nil && of.late != "":
 		cell.State, cell.Why = card.NotApplicable, sentence("the lock does not wait for what this strikes. "+of.late)
 	case p == nil:

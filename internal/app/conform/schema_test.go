@@ -146,7 +146,7 @@ func TestSchemaKnowsTheWords(t *testing.T) {
 	same("messages", messages, slices.Concat(
 		prefixed("to.", program.Hello, program.SetupType,
 			program.AcquireType, program.ReleaseType, program.ExtendType, program.ClocksType, program.Go),
-		prefixed("from.", program.ReadyType, program.SetUp,
+		prefixed("from.", program.ReadyType, program.SetUp, program.Unsupported,
 			program.Acquired, program.Released, program.Extended, program.Refused, program.Unknown,
 			program.ClocksType, program.Renewed, program.Lost, program.Point, program.Error),
 	))

@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/verdict"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
@@ -178,6 +179,10 @@ func (t *trial) once(ctx context.Context, v subject, try int) attempt {
 	late := running.Err() != nil && ctx.Err() == nil
 	if late && errors.Is(err, running.Err()) { // which is out of time, too
 		err = machine.TookTooLong(0, "it did not begin within %v (--timeout)", t.Timeout)
+	}
+	if refused := (*program.UnsupportedError)(nil); errors.As(err, &refused) {
+		out.NotApplicable = refused.Error()
+		return out
 	}
 	if t.World == request.Live {
 		out.Pace = paceOf(&outcome, &v.Setup)

@@ -62,6 +62,10 @@ func (t *trial) variant(ctx context.Context, v subject) report.Variant {
 	var err error
 	for n := 1; ; n++ {
 		tries = append(tries, t.once(ctx, v, n))
+		if tries[n-1].NotApplicable != "" { // the lock program refuses it
+			t.progress(v.Name, "not applicable")
+			return tries[n-1].Variant
+		}
 		if n == t.Tries || !worthAnother(tries) {
 			break
 		}

@@ -180,10 +180,19 @@ func (c *Conversation) CheckReady(got Message) error {
 	return nil
 }
 
+// UnsupportedError says that the lock refuses by design what it is asked for. That is nobody's fault: a trial that needs it is not
+// applicable.
+type UnsupportedError struct{ Why string }
+
+func (e *UnsupportedError) Error() string { return "the lock program does not support this: " + e.Why }
+
 // CheckSetUp is what is wrong with the answer to a SetupMessage.
 func CheckSetUp(got Message) error {
 	if got.Type == Error {
 		return saysError(got)
+	}
+	if got.Type == Unsupported {
+		return &UnsupportedError{got.Why}
 	}
 	if got.Type != SetUp {
 		return fmt.Errorf("the lock program answered %q to %q: want %q", got.Type, SetupType, SetUp)

@@ -43,12 +43,14 @@ const (
 	Lost      Type = "lost"
 	Point     Type = "point"
 	Error     Type = "error"
+	// Unsupported answers setup: the lock refuses by design what it is asked for, as this topology.
+	Unsupported Type = "unsupported"
 )
 
 // answers are the messages from the program that answer one to it; events those that it
 // sends by itself.
 var (
-	answers = []Type{ReadyType, SetUp, Acquired, Released, Extended, Refused, Unknown, ClocksType, Error}
+	answers = []Type{ReadyType, SetUp, Acquired, Released, Extended, Refused, Unknown, ClocksType, Unsupported, Error}
 	events  = []Type{Renewed, Lost, Point}
 )
 

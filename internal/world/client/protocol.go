@@ -84,6 +84,8 @@ type Message struct {
 	Error    string `json:"error,omitempty"`
 	// OutOfTime belongs to Failed: it is the bound, in ns, if something took longer than it may.
 	OutOfTime time.Duration `json:"out_of_time,omitempty"`
+	// Unsupported belongs to Failed: it is what the lock program refuses by design.
+	Unsupported string `json:"unsupported,omitempty"`
 }
 
 // SetupMessage tells a client all it needs to know.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
@@ -53,18 +54,21 @@ func (s *server) run(lines *bufio.Scanner) error {
 		err = s.loop(lines)
 	}
 	if err != nil && !errors.Is(err, errRest) {
-		_ = s.send(client.Message{Type: client.Failed, Error: err.Error(), OutOfTime: boundOf(err)})
+		_ = s.send(failed(err))
 	}
 	return err
 }
 
-// boundOf is the bound that something went past; 0: err says nothing of that kind.
-func boundOf(err error) time.Duration {
-	var late *machine.OutOfTime
-	if errors.As(err, &late) {
-		return late.Within
+// failed says why a client gives up.
+func failed(err error) client.Message {
+	m := client.Message{Type: client.Failed, Error: err.Error()}
+	if late := (*machine.OutOfTime)(nil); errors.As(err, &late) {
+		m.OutOfTime = late.Within
 	}
-	return 0
+	if refused := (*program.UnsupportedError)(nil); errors.As(err, &refused) {
+		m.Unsupported = refused.Why
+	}
+	return m
 }
 
 // server is one client's end of the conversation.
@@ -201,7 +205,7 @@ func (s *server) lock(setup *client.SetupMessage) (lock.Lock, error) {
 		select {
 		case <-s.closing:
 		default:
-			_ = s.send(client.Message{Type: client.Failed, Error: err.Error(), OutOfTime: boundOf(err)})
+			_ = s.send(failed(err))
 		}
 	}()
 	return l, nil

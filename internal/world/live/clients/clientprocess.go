@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/client"
@@ -310,6 +311,8 @@ func (c *Process) handle(m client.Message) error {
 	case client.Failed:
 		if c.failed = errors.New(m.Error); m.OutOfTime > 0 {
 			c.failed = machine.TookTooLong(m.OutOfTime, "%s", m.Error)
+		} else if m.Unsupported != "" {
+			c.failed = &program.UnsupportedError{Why: m.Unsupported}
 		}
 		return c.failed
 	default:

@@ -36,7 +36,7 @@ func newKeeper(t *testing.T, o Options) *Keeper {
 // TestKeptServers: a run on kept servers has the same history as one with all afresh.
 func TestKeptServers(t *testing.T) {
 	k := newKeeper(t, Options{Server: redis(t)})
-	compareKept(t, k, chosen, nil, exact)
+	compareKept(t, k, scenarios(t, chosen), nil, exact)
 	if k.left == 0 {
 		t.Error("no server was kept")
 	}
@@ -71,6 +71,26 @@ func TestKeptWhateverIsOnDisk(t *testing.T) {
 // programs can stay.
 var keepsPrograms = append([]string{"gc-pause", "extended-too-late"}, programScenarios...)
 
+// struck are scenarios in which a client is killed and started again, or its machine's clocks are set, as a search draws them.
+func struck(t *testing.T) (list []*scenario.Scenario) {
+	t.Helper()
+	for name, fault := range map[string]string{
+		"killed":  "{on: {client: c1, point: acquired}, kill: {client: c1, for: 200ms}}",
+		"back":    "{on: {client: c1, point: acquired}, clock: {client: c1, which: wall, jump: -1h}}",
+		"forward": "{on: {client: c1, point: acquired}, clock: {client: c1, which: wall, jump: 1h}}",
+		"slow":    "{on: {client: c1, point: acquired}, clock: {client: c1, which: monotonic, rate: 0.25}}",
+	} {
+		text := "name: struck-" + name + "\nlock: {algorithm: set-nx-px, ttl: 2s}\nnodes: {count: 1}\n" +
+			"workload: {clients: 2, sections: 3}\nfaults:\n  - " + fault + "\n"
+		s, err := scenario.Parse(name+".yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
 func exact(one, other []byte) bool { return bytes.Equal(one, other) }
 
 // nearly lets owners have other names, and times differ a little.
@@ -97,7 +117,7 @@ func TestKeptPrograms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKeeper(t, o)
-			compareKept(t, k, keepsPrograms, standIn(t, p.command(t)), p.alike)
+			compareKept(t, k, append(scenarios(t, keepsPrograms), struck(t)...), standIn(t, p.command(t)), p.alike)
 			if k.waited == 0 || k.left == 0 || k.again > 0 {
 				t.Errorf("%d programs and %d servers were kept; %d had to be started again", k.waited, k.left, k.again)
 			}
@@ -127,14 +147,14 @@ var (
 )
 
 // compareKept makes each run afresh and on what a Keeper has kept of the runs before, and compares the histories.
-func compareKept(t *testing.T, k *Keeper, names []string, own *scenario.StandIn, alike func(one, other []byte) bool) {
+func compareKept(t *testing.T, k *Keeper, list []*scenario.Scenario, own *scenario.StandIn, alike func(one, other []byte) bool) {
 	t.Helper()
 	seeds := uint64(suite.Amount(t, 20, 2))
 	if n, err := strconv.ParseUint(os.Getenv("RANDOM_HISTORIES"), 10, 64); err == nil {
 		seeds = n
 	}
 	var of *program.Ready
-	for _, s := range scenarios(t, names) {
+	for _, s := range list {
 		for _, v := range s.Variants {
 			if own != nil && own.NotApplicable(&v.Setup) != "" {
 				continue

@@ -68,13 +68,12 @@ func (g *guests) Lock(m *virtual.Machine) (lock.Lock, error) {
 	}
 	left := g.waiting[m.Client()]
 	if g.clients[m.Client()] != nil { // it had one in this run
-		p.doubtful, left = true, nil
+		left = nil
 	}
 	g.clients[m.Client()] = p
 	p.talk.Log, p.talk.On = program.NewLog(p.file), programEvents{p}
 	m.OnPause(p.host.Pause, p.host.Resume)
 	m.OnClocks(func(wall, monotonic virtual.Clock) {
-		p.doubtful = true
 		monotonic.Base += g.began + p.booted - supervisor.MonotonicAtStart // the machine was up while the programs got ready
 		p.host.SetClocks(g.clockOf(wall), g.clockOf(monotonic))
 	})

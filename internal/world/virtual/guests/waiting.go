@@ -89,6 +89,9 @@ func (g *guests) quiet() time.Duration { return min(max(g.spec.Lock.TTL, time.Se
 
 // keepPrograms lets lock programs wait for the next run, if they do nothing meanwhile.
 func (g *guests) keepPrograms() {
+	for _, p := range g.clients { // what a fault did to its clocks is over
+		p.host.SetClocks(wallAtStart, supervisor.Clock{Base: int64(p.host.ReadMonotonic()), Since: int64(g.sup.Now()), Rate: 1})
+	}
 	g.inbox, g.stirred = nil, false
 	end := g.sup.Now() + g.quiet()
 	for g.sup.Now() < end && !g.over() {

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/kballard/go-shellquote"
+)
+
+// install puts a version into a folder, and returns the command of its lock program.
+func install(ctx context.Context, root string, p *Piece, version string, args []string) (command string, err error) {
+	dir := filepath.Join(root, ".cache", "recall", p.ID, version)
+	program := filepath.Join(root, folder, p.Program)
+	packages := append([]string{p.Package}, p.With...)
+	var words []string
+	switch p.Installer {
+	case "pip":
+		packages[0] += "==" + version
+		python := filepath.Join(dir, "bin", "python")
+		err = steps(ctx, dir, []string{"python3", "-m", "venv", dir}, append([]string{python, "-m", "pip", "install", "--quiet",
+			"--disable-pip-version-check"}, packages...))
+		words = []string{python, program}
+	case "npm":
+		packages[0] += "@" + version
+		err = steps(ctx, dir, append([]string{"npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", dir},
+			packages...))
+		words = []string{"node", program, dir}
+	case "go":
+		binary := filepath.Join(dir, p.ID)
+		err = buildGo(ctx, root, dir, p, version, binary)
+		words = []string{binary}
+	default:
+		err = fmt.Errorf("nothing is known of the installer %q", p.Installer)
+	}
+	if err != nil {
+		return "", fmt.Errorf("failed to install %s %s: %w", p.Package, version, err)
+	}
+	return shellquote.Join(append(words, args...)...), nil
+}
+
+// buildGo builds a lock program of adapters/ with another version of its library.
+func buildGo(ctx context.Context, root, dir string, p *Piece, version, binary string) error {
+	module := filepath.Join(dir, "module")
+	if err := os.RemoveAll(module); err != nil {
+		return err
+	}
+	adapters := filepath.Join(root, "adapters")
+	if err := os.CopyFS(module, os.DirFS(adapters)); err != nil {
+		return err
+	}
+	ours := "github.com/redlock-sim/redlock-sim/adapter=" + filepath.Join(root, "adapter")
+	return steps(ctx, module, []string{"go", "mod", "edit", "-replace", ours, "-require", p.Package + "@v" + version},
+		[]string{"go", "build", "-mod=mod", "-o", binary, "./" + p.Program})
+}
+
+// steps runs commands in a folder, one after the other.
+func steps(ctx context.Context, dir string, commands ...[]string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, words := range commands {
+		c := exec.CommandContext(ctx, words[0], words[1:]...)
+		c.Dir = dir
+		if out, err := c.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w: %s", shellquote.Join(words...), err, out)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+)
+
+func main() {
+	only := flag.String("only", "", "take only these faults: IDs of "+museumFile)
+	lasts := flag.String("for", "60s", "how long to search each version")
+	pages := flag.Bool("pages", false, "write the page only")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, strings.Fields(*only), *lasts, *pages)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, only []string, lasts string, pages bool) error {
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	museum, err := readMuseum(root)
+	if err != nil {
+		return err
+	}
+	r, err := readResults(root)
+	if err != nil {
+		return err
+	}
+	var failed error
+	if !pages {
+		failed = measureAll(ctx, root, museum, r, only, lasts)
+	}
+	return errors.Join(failed, os.WriteFile(filepath.Join(root, pageFile), []byte(page(museum, r)), 0o644))
+}
+
+// measureAll measures what is left, and keeps what it has after each version.
+func measureAll(ctx context.Context, root string, museum []Piece, r results, only []string, lasts string) error {
+	sim := filepath.Join(root, "bin", "sim")
+	version, err := machine.Output(ctx, sim, "version")
+	if err != nil {
+		return err
+	}
+	version, _, _ = strings.Cut(version, "\n")
+	var failed error
+	for i := range museum {
+		p := &museum[i]
+		if p.Missing != "" || len(only) > 0 && !slices.Contains(only, p.ID) {
+			continue
+		}
+		for _, which := range []string{"broken", "mended"} {
+			if v := r[p.ID][which]; v != nil && v.Sim == version {
+				continue
+			}
+			v, err := one(ctx, root, sim, p, which, lasts)
+			if ctx.Err() != nil {
+				return errors.Join(failed, ctx.Err())
+			}
+			if err != nil {
+				failed = errors.Join(failed, fmt.Errorf("%s, %s: %w", p.ID, which, err))
+				continue
+			}
+			v.Sim = version
+			if r[p.ID] == nil {
+				r[p.ID] = make(map[string]*Version)
+			}
+			r[p.ID][which] = v
+			_, _ = fmt.Fprintf(os.Stdout, "%s, %s: accused of %s, of this fault %s\n", p.ID, which, named(v.Accused), named(p.shown(v)))
+			if err := r.write(root); err != nil {
+				return err
+			}
+		}
+	}
+	return failed
+}
+
+func one(ctx context.Context, root, sim string, p *Piece, which, lasts string) (*Version, error) {
+	version, args := p.Broken, p.Args
+	if which == "mended" {
+		version = p.Mended
+		if p.MendedArgs != nil {
+			args = p.MendedArgs
+		}
+	}
+	command, err := install(ctx, root, p, version, args)
+	if err != nil {
+		return nil, err
+	}
+	return measure(ctx, sim, filepath.Join(root, ".cache", "recall", p.ID, version+".work"), command, lasts)
+}

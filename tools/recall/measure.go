@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
+)
+
+// measure puts a lock program on trial in virtual time: conform, audit, and a search. work is a folder for what they write.
+func measure(ctx context.Context, sim, work, command, seconds string) (*Version, error) {
+	v := &Version{Accused: []string{}}
+	var checked struct {
+		Program *struct {
+			Version string `json:"version"`
+		} `json:"program"`
+		Checks []struct {
+			Name    string `json:"name"`
+			Outcome string `json:"outcome"`
+		} `json:"checks"`
+	}
+	if err := answer(ctx, &checked, sim, "conform", "--json", "--world", "virtual", command); err != nil {
+		return nil, err
+	}
+	if checked.Program == nil {
+		return nil, fmt.Errorf("%s: it does not say what it is", command)
+	}
+	v.Library = checked.Program.Version
+	for _, c := range checked.Checks {
+		if c.Outcome == "failed" {
+			v.Accused = append(v.Accused, "conform/"+c.Name)
+		}
+	}
+	var made card.Card
+	if err := answer(ctx, &made, sim, "audit", "--json", "--no-shorten", "--world", "virtual", "--out", work, "--lock", command); err != nil {
+		return nil, err
+	}
+	for i := range made.Locks {
+		for _, c := range made.Locks[i].Cells {
+			switch c.State {
+			case card.Broken:
+				v.Accused = append(v.Accused, "audit/"+c.ID)
+			case card.Unknown:
+				v.Undecided = append(v.Undecided, c.ID)
+			case card.NotApplicable, card.Kept, card.ByDesign:
+			}
+		}
+	}
+	found, err := search(ctx, sim, work, command, seconds)
+	v.Accused = append(v.Accused, found...)
+	slices.Sort(v.Accused)
+	return v, err
+}
+
+// answer runs sim and reads the JSON that it prints. What it found is no error.
+func answer(ctx context.Context, into any, sim string, args ...string) error {
+	c := exec.CommandContext(ctx, sim, args...)
+	var out, said bytes.Buffer
+	c.Stdout, c.Stderr = &out, &said
+	err := c.Run()
+	if failed := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &failed) || failed.ExitCode() > 4) {
+		return fmt.Errorf("sim %s: %w: %s", args[0], err, said.String())
+	}
+	if err := json.Unmarshal(out.Bytes(), into); err != nil {
+		return fmt.Errorf("sim %s: %w: %s", args[0], err, said.String())
+	}
+	return ctx.Err()
+}
+
+// foundLine is what a search says of a violation, doubtful what it says of one that only the program's word shows, or that does not
+// repeat.
+var (
+	foundLine = regexp.MustCompile(`(?m)^  found .*/search-([a-z-]+?)-[0-9]+\.yaml.* fails with .*$`)
+	doubtful  = regexp.MustCompile(`not shown|word alone`)
+)
+
+func search(ctx context.Context, sim, work, command, seconds string) (list []string, err error) {
+	out := filepath.Join(work, "found")
+	if err := os.RemoveAll(out); err != nil {
+		return nil, err
+	}
+	c := exec.CommandContext(ctx, sim, "search", "--world", "virtual", "--lock", command, "--for", seconds, "--out", out)
+	text, err := c.CombinedOutput()
+	if failed := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &failed) || failed.ExitCode() > 4) {
+		return nil, fmt.Errorf("sim search: %w: %s", err, text)
+	}
+	return accusedOf(text), ctx.Err()
+}
+
+// accusedOf are the properties that a search found to be violated.
+func accusedOf(text []byte) (list []string) {
+	for _, m := range foundLine.FindAllSubmatch(text, -1) {
+		if name := "search/" + string(m[1]); !doubtful.Match(m[0]) && !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}

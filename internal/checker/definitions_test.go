@@ -58,6 +58,19 @@ var aboutPromises = []checker.Property{
 	checker.ToldWhenLost,
 }
 
+// naivelyLifted: there is a `fault-end` with the id before the phase `healing`.
+func naivelyLifted(h *history.History, id int) bool {
+	for _, e := range h.Events {
+		if e.F == history.Phase && e.Value.Detail() == history.PhaseHealing {
+			return false
+		}
+		if e.F == history.FaultEnd && e.Value.ID() == id {
+			return true
+		}
+	}
+	return false
+}
+
 // naively judges by the page alone. 0: no opinion.
 func naively(h *history.History, o checker.Options) map[checker.Property]checker.Verdict {
 	return naivelyOf(h, slices.Collect(maps.Keys(naiveJudges)), o)
@@ -66,17 +79,12 @@ func naively(h *history.History, o checker.Options) map[checker.Property]checker
 func naivelyOf(h *history.History, properties []checker.Property, o checker.Options) map[checker.Property]checker.Verdict {
 	verdicts := map[checker.Property]checker.Verdict{}
 	ordered, finished := true, false
-	took, healing := map[int]bool{}, false
-	lifted := map[int]bool{}
+	took := map[int]bool{}
 	for i, e := range h.Events {
 		ordered = ordered && int(e.Index) == i && (i == 0 || e.Time >= h.Events[i-1].Time)
 		finished = finished || e.F == history.Phase && e.Value.Detail() == history.PhaseDone
-		healing = healing || e.F == history.Phase && e.Value.Detail() == history.PhaseHealing
 		if e.F == history.FaultBegin {
 			took[e.Value.ID()] = true
-		}
-		if e.F == history.FaultEnd && !healing {
-			lifted[e.Value.ID()] = true
 		}
 	}
 	t := newTerms(h, o)
@@ -84,7 +92,7 @@ func naivelyOf(h *history.History, properties []checker.Property, o checker.Opti
 	for i, e := range h.Events {
 		stranger = stranger || e.F == history.KeyUnclear && e.Value.Stranger() && t.ofLock(i)
 	}
-	lasted := slices.ContainsFunc(o.Until, func(id int) bool { return took[id] && !lifted[id] })
+	lasted := slices.ContainsFunc(o.Until, func(id int) bool { return took[id] && !naivelyLifted(h, id) })
 	for _, p := range properties {
 		said := naiveJudges[p](t)
 		if t.vague() && slices.Contains(aboutPromises, p) {

@@ -153,7 +153,8 @@ func (j *judge) withdrawIfUntested(f Finding, o Options) Finding {
 	case missing > 0:
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("%d of %d planned faults never took effect", missing, o.Faults)
 	case j.lastedTooLong(o.Until) > 0:
-		f.Verdict, f.Why = Unknown, fmt.Sprintf("fault %d lasted until everything healed: what was to end it never happened", j.lastedTooLong(o.Until))
+		const why = "fault %d lasted until everything healed: what was to end it never happened"
+		f.Verdict, f.Why = Unknown, fmt.Sprintf(why, j.lastedTooLong(o.Until))
 	case j.FirstStranger >= 0:
 		e := j.Event(j.FirstStranger)
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("a key of the lock was changed on node %s at %s "+

@@ -46,12 +46,9 @@ func (k *call) awaitedMessages(answer bool) (found []world.Message) {
 	}
 	list := k.commandWords()
 	for i, words := range list {
-		can := l.w.abilities.Of(l.name.To, words)
-		if !answer || k.batch == nil {
-			t.Ask(words, can)
-		}
-		if answer {
-			can = t.Answered(words, can)
+		var can command.Can
+		if l.w.abilities != nil {
+			can = l.w.canDo(k, t, words, answer)
 		}
 		if answer && k.batch == nil && i < len(list)-1 { // of a transaction the answer is that to its last command
 			continue
@@ -61,6 +58,18 @@ func (k *call) awaitedMessages(answer bool) (found []world.Message) {
 		}
 	}
 	return found
+}
+
+// canDo is what a command can do to the lock's key that a call carries, or to which it is the answer.
+func (w *World) canDo(k *call, t *world.Transaction, words []string, answer bool) command.Can {
+	can := w.abilities.Of(k.link.name.To, words)
+	if !answer || k.batch == nil {
+		t.Ask(words, can)
+	}
+	if answer {
+		can = t.Answered(words, can)
+	}
+	return can
 }
 
 // reportCommands tells the run of the commands that the call carries, where it wants to know.

@@ -24,12 +24,12 @@ async function openLock({ key, ttl, nodeTimeout, nodes }) {
   const options = { retryCount: 0 } // how often it tries again is ours
   const redlock = version.startsWith('0.2') ? new Redlock(options, ...clients) : new Redlock(clients, options)
   redlock.on?.('clientError', () => troubles++)
-  const attempt = async (what) => {
+  const attempt = async (what, frees) => {
     const before = troubles
     try {
       return await what()
     } catch (err) {
-      throw err.name === 'LockError' && troubles === before ? new Refused(err.message) : err
+      throw err.name === 'LockError' && (frees || troubles === before) ? new Refused(err.message) : err
     }
   }
   return async (wait = Infinity) => {
@@ -37,7 +37,8 @@ async function openLock({ key, ttl, nodeTimeout, nodes }) {
     for (;;) {
       try {
         const lock = await attempt(() => promised((done) => redlock.lock(key, Math.round(ttl), done)))
-        const extend = () => attempt(async () => until((await promised((done) => lock.extend(Math.round(ttl), done))).expiration))
+        // Whatever an extension fails of, it has unlocked.
+        const extend = () => attempt(async () => until((await promised((done) => lock.extend(Math.round(ttl), done))).expiration), true)
         const release = () => attempt(() => promised((done) => lock.unlock(done)))
         return new Grant({ release, extend, owner: lock.value, until: until(lock.expiration) })
       } catch (err) {

@@ -125,6 +125,9 @@ func options(seed uint64) checker.Options {
 	if seed%16 == 0 {
 		o.Faults = 1
 	}
+	if seed%8 == 1 {
+		o.Until = []int{1, 2}
+	}
 	return o
 }
 

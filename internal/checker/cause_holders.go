@@ -416,10 +416,19 @@ func (j *judge) toldTooLongValidity(g *facts.Grant) bool {
 		time.Duration(told.V()) > j.LatestTrueEnd(j.At(g.Return))
 }
 
-// askedForLess is the event by which a lock program asked for the first client's key for less than the TTL that it was given, -1 for none.
+// askedForLess is the event by which the first client asked for its key for less than the TTL that its lock was given, -1 for none: of a
+// lock program as asks-its-ttl says, of a lock of sim its last renewal.
 func (j *judge) askedForLess(n *keyFate, first *facts.Grant) int {
-	if _, short := j.AskedTooLittle(first); short < n.taken {
+	if _, short := j.AskedTooLittle(first); short >= 0 && short < n.taken {
 		return short
+	}
+	for i := n.taken - 1; i > first.Return && j.History.Header.Quorum == 0; i-- {
+		if e := j.Event(i); e.F == history.KeyExtended && e.Process == n.node && e.Value.Client == first.Client {
+			if e.Value.TTL().IsSet() && e.Value.TTL().V() < j.History.Header.TTL/2 {
+				return i
+			}
+			return -1
+		}
 	}
 	return -1
 }

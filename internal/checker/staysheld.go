@@ -171,6 +171,17 @@ func (j *judge) machineStalled(from, to time.Duration) (sum time.Duration) {
 	return sum
 }
 
+// deletionsLike are the deletions of keys of the lock by whoever made one of them, while a grant was held: a majority may have been left
+// without one of them, and not without all.
+func (j *judge) deletionsLike(one int, g *facts.Grant) (list []int) {
+	for i := g.Call; i < g.EndOr(len(j.History.Events)); i++ {
+		if e := j.Event(i); e.F == history.KeyDeleted && e.Value.Client == j.Event(one).Value.Client && j.ConcernsLock(e) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
 func (j *judge) notKeptFinding(f Finding, k *keeper, ttl time.Duration) Finding {
 	g, last := k.grant, -1
 	for i := k.call; i < k.GoneSince; i++ {
@@ -184,9 +195,9 @@ func (j *judge) notKeptFinding(f Finding, k *keeper, ttl time.Duration) Finding 
 		g.Client, length(j.At(k.GoneSince)-j.At(g.Return)), length(ttl))
 	c := &Counterexample{From: f.Effort.Chances + 1, Impossible: k.GoneSince,
 		Assumption: "that a lock which renews is renewed while its holder works"}
-	decides := g.Return // nobody renewed it
+	decides := []int{g.Return} // nobody renewed it
 	if e := j.Event(k.GoneSince); e.F == history.KeyDeleted {
-		decides = k.GoneSince
+		decides = j.deletionsLike(k.GoneSince, g)
 		switch e.Value.Client {
 		case g.Client:
 			c.Assumption = string(keepsOwn)
@@ -200,7 +211,7 @@ func (j *judge) notKeptFinding(f Finding, k *keeper, ttl time.Duration) Finding 
 		From: j.At(g.Return), To: min(j.At(g.End), j.End),
 		Believed: promiseWords(g), True: "its lock was gone at " + words.Instant(j.At(k.GoneSince))}}
 	s := j.newStory()
-	s.decidedBy(decides)
+	s.decidedBy(decides...)
 	s.tellGrant(g, j.At(k.GoneSince))
 	if last >= 0 {
 		e := j.Event(last)

@@ -46,6 +46,15 @@ var switchTargets = []target{
 	{"no renewal", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {renewal: false}}\n" +
 		"workload: {clients: 2, sections: 1, think: 700ms}\n", []string{"pause", "cut"},
 		checker.StaysHeld, lock.Mistakes{NeverRenew: true}},
+	{"a renewal that frees", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {renewal_keeps: false}}\n" +
+		"workload: {clients: 2, sections: 1, think: 700ms}\n", []string{"pause", "cut"},
+		checker.StaysHeld, lock.Mistakes{RenewalFrees: true}},
+	{"a renewal that shortens", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {renewal_ttl: thousandth}}\n" +
+		"workload: {clients: 2, sections: 1, think: 700ms}\n", []string{"pause", "cut"},
+		checker.StaysHeld, lock.Mistakes{RenewalShort: true}},
+	{"a renewal that takes", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {renewal_compares: false}}\n" +
+		"workload: {clients: 2, sections: 1, think: 700ms}\n", []string{"pause", "cut"},
+		checker.OwnerRelease, lock.Mistakes{RenewalTakes: true}},
 	{"a starved renewal", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {own_thread: false}}\n" +
 		"workload: {clients: 2, sections: 1, think: 700ms, busy: 600ms}\n", []string{"pause", "cut"},
 		checker.StaysHeld, lock.Mistakes{RenewsAfterWork: true}},
@@ -85,6 +94,10 @@ var switchTargets = []target{
 	{"a release at the granting nodes",
 		"lock: {algorithm: redlock, ttl: 500ms, fan_out: first-majority, switches: {release_at: granting-nodes}}\n",
 		[]string{"pause", "hold"}, checker.NothingStays, lock.Mistakes{ReleasesGranted: true}},
+	{"a wait that ends and enters", "nodes: {count: 1}\n" +
+		"lock: {algorithm: set-nx-px, ttl: 500ms, retry: {attempts: 3}, switches: {give_up: enters}}\n" +
+		"workload: {clients: 2, sections: 2, start: together, think: 200ms}\n", []string{"pause", "cut"},
+		checker.ExclusiveLease, lock.Mistakes{EnterUnheld: true}},
 }
 
 // faultTargets has one of each kind of fault.
@@ -155,9 +168,13 @@ var messageTargets = []target{
 var noMessage = map[string]string{
 	"AlwaysReleased":  "whoever is kept from an answer need not know",
 	"ExtendAbsent":    "a renewal that comes late sets a key whose end its client has waited for; the client must sleep, too",
+	"EnterUnheld":     "it needs no fault at all",
 	"IgnoreWait":      "it needs a failover",
 	"NeverRenew":      "it needs no fault at all",
 	"ReleasesGranted": "it needs no fault at all",
+	"RenewalFrees":    "it needs no fault at all",
+	"RenewalShort":    "it needs no fault at all",
+	"RenewalTakes":    "a renewal that comes late finds the key of another client; its client must sleep, too",
 	"RenewsAfterWork": "it needs no fault at all",
 }
 

@@ -8,14 +8,25 @@ import (
 
 // acquireWithRetry repeats attempt until it succeeds, its outcome is unknown,
 // or the configured attempts are used up.
-func acquireWithRetry(env Env, r Retry, attempt func() (Grant, Result)) (Grant, Result) {
+func acquireWithRetry(env Env, c *Config, attempt func() (Grant, Result)) (Grant, Result) {
 	for n := 1; ; n++ {
 		g, result := attempt()
-		if result.Outcome != Fail || n >= r.Attempts {
+		if result.Outcome == Fail && n >= c.Retry.Attempts {
+			return c.GiveUp(env, result)
+		}
+		if result.Outcome != Fail {
 			return g, result
 		}
-		env.Sleep(r.Wait(env, n))
+		env.Sleep(c.Retry.Wait(env, n))
 	}
+}
+
+// GiveUp is what a client is told whose last attempt failed.
+func (c *Config) GiveUp(env Env, last Result) (Grant, Result) {
+	if c.Mistakes.EnterUnheld {
+		return Grant{Owner: newOwner(env), Until: c.until(c.now(env))}, Result{Outcome: OK}
+	}
+	return Grant{}, last
 }
 
 // Longest is how long all waits between attempts take at most.

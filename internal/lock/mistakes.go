@@ -17,7 +17,11 @@ type Mistakes struct {
 	SameValue    bool `json:"same_value,omitempty" yaml:"value" doc:"each attempt writes a value of its own, or all attempts of a client the same" default:"per-attempt" values:"per-attempt,per-client" mistake:"per-client"`
 	KeepRenewing bool `json:"keep_renewing,omitempty" yaml:"stop_renewal" doc:"release stops the watchdog (redisson 7272)" default:"true" mistake:"false"`
 	// NeverRenew is a watchdog that nobody starts.
-	NeverRenew bool `json:"never_renew,omitempty" yaml:"renewal" doc:"the watchdog renews the lease for as long as it is held, or never" default:"true" mistake:"false"`
+	NeverRenew   bool `json:"never_renew,omitempty" yaml:"renewal" doc:"the watchdog renews the lease for as long as it is held, or never" default:"true" mistake:"false"`
+	RenewalFrees bool `json:"renewal_frees,omitempty" yaml:"renewal_keeps" doc:"a renewal lengthens the lease, or runs the script that releases (sherlock 66)" default:"true" mistake:"false"`
+	// RenewalShort takes milliseconds for seconds.
+	RenewalShort bool `json:"renewal_short,omitempty" yaml:"renewal_ttl" doc:"a renewal asks for the whole ttl, or for a thousandth of it (redisson 3.25.0, whose multi-lock passed seconds on as milliseconds)" default:"whole" values:"whole,thousandth" mistake:"thousandth"`
+	RenewalTakes bool `json:"renewal_takes,omitempty" yaml:"renewal_compares" doc:"a renewal looks whether the key is still its own, or sets it to its own value, whoever has it (python-redis-lock 2.3.0)" default:"true" mistake:"false"`
 	// RenewsAfterWork starves the watchdog while the client is busy.
 	RenewsAfterWork bool `json:"renews_after_work,omitempty" yaml:"own_thread" doc:"the watchdog has a thread of its own, or waits until the work that its client is busy with is done (bull 308)" default:"true" mistake:"false"`
 	IgnoreWait      bool `json:"ignore_wait,omitempty" yaml:"check_wait" doc:"look at how many replicas WAIT says have the key (redisson 3994)" default:"true" mistake:"false"`
@@ -25,7 +29,9 @@ type Mistakes struct {
 	TokenFirst bool `json:"token_first,omitempty" yaml:"token_after_grant" doc:"a token that is drawn beside the lock is drawn once the lock is granted, not before" default:"true" mistake:"false"`
 	// LateToken: a holder whose lease has ended has a newer token than the next one.
 	LateToken bool `json:"late_token,omitempty" yaml:"token_in_time" doc:"a lease that had ended when the token came is no grant, where the token is drawn after the grant" default:"true" mistake:"false"`
-	NoCleanup bool `json:"no_cleanup,omitempty" yaml:"clean_up" doc:"an attempt that failed, or was never answered, takes its keys away again" default:"true" mistake:"false"`
+	// EnterUnheld: who gives up enters.
+	EnterUnheld bool `json:"enter_unheld,omitempty" yaml:"give_up" doc:"a client whose wait is over is told that it has not got the lock, or goes on as if it had it (redis-py 621)" default:"refused" values:"refused,enters" mistake:"enters"`
+	NoCleanup   bool `json:"no_cleanup,omitempty" yaml:"clean_up" doc:"an attempt that failed, or was never answered, takes its keys away again" default:"true" mistake:"false"`
 	// AlwaysReleased: a client that has lost its lock never learns it.
 	AlwaysReleased bool `json:"always_released,omitempty" yaml:"release_answer" doc:"a release says no if the lock was not its client's own any more, or always yes (symfony/lock: RedisStore::delete does not look at the answer)" default:"as-answered" values:"as-answered,always-yes" mistake:"always-yes"`
 	// ExtendNeedsAll gives up a lock that a majority of the nodes keeps.
@@ -40,6 +46,17 @@ func (m *Mistakes) answerRelease(r Result) Result {
 		return Result{Outcome: OK}
 	}
 	return r
+}
+
+// renewalMistakes are those that a renewal can make, whether the lock or its user asks for it.
+var renewalMistakes = Mistakes{ExtendAbsent: true, RenewalFrees: true, RenewalShort: true, RenewalTakes: true}
+
+// and are the mistakes of both.
+func (m Mistakes) and(more Mistakes) Mistakes {
+	for _, rule := range more.Rules() {
+		m.SwitchOff(rule)
+	}
+	return m
 }
 
 // Switch is a safety rule that can be switched off.

@@ -76,6 +76,14 @@ func TestEachMistakeShows(t *testing.T) {
 			_, r := l.Acquire()
 			return r.Outcome == lock.OK
 		}, false, true},
+		{"enter unheld", lock.Mistakes{EnterUnheld: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb, c := newTable(1), mistaken(m)
+			c.Algorithm, c.Retry.Attempts = "set-nx-px", 3
+			tb.nodes[0].Memory().Set("lock", "c2", time.Hour, false)
+			_, l := tb.sit(t, "c1", c)
+			g, r := l.Acquire()
+			return [2]bool{r.Outcome == lock.OK && l.Remaining(g) > 0, tb.held("c2") == 1}
+		}, [2]bool{false, true}, [2]bool{true, true}},
 		{"keep renewing", lock.Mistakes{KeepRenewing: true, PlainDelete: true}, func(t *testing.T, m lock.Mistakes) any {
 			m.PlainDelete = false
 			tb, e, l := watched(t, "watchdog", m)
@@ -93,6 +101,9 @@ func TestEachMistakeShows(t *testing.T) {
 			e.spawned[0]()
 			return len(e.background)
 		}, 0, 11},
+		{"renewal frees", lock.Mistakes{RenewalFrees: true}, afterRenewal(0, ""), "c1", ""},
+		{"renewal shortens", lock.Mistakes{RenewalShort: true}, afterRenewal(2*time.Millisecond, ""), "c1", ""},
+		{"renewal takes", lock.Mistakes{RenewalTakes: true}, afterRenewal(0, "c2"), "c2", "c1"},
 		{"extend absent", lock.Mistakes{ExtendAbsent: true}, func(t *testing.T, m lock.Mistakes) any {
 			tb, e, l := watched(t, "watchdog", m)
 			g, _ := l.Acquire()
@@ -123,6 +134,30 @@ func TestEachMistakeShows(t *testing.T) {
 		if got := c.schedule(t, c.mistake); got != c.wrong {
 			t.Errorf("%s: %v with the mistake, want %v", c.name, got, c.wrong)
 		}
+	}
+}
+
+// afterRenewal lets c1 renew its lock once, which another has by then, or nobody. It tells who has it some time after the renewal.
+func afterRenewal(later time.Duration, other string) func(*testing.T, lock.Mistakes) any {
+	return func(t *testing.T, m lock.Mistakes) any {
+		tb, e, l := watched(t, "watchdog", m)
+		g, _ := l.Acquire()
+		e.onSleep = func(n int) {
+			if n > 1 {
+				l.Release(lock.Grant{Owner: "nobody"})
+			} else if other != "" {
+				tb.nodes[0].Memory().Set("lock", other, time.Hour, false)
+			}
+		}
+		e.spawned[0]()
+		if e.background[0].Outcome != lock.OK && m != (lock.Mistakes{}) {
+			t.Errorf("%+v: the client is told %+v", m, e.background[0])
+		}
+		tb.T += later
+		if owner := tb.holders()[0]; owner != g.Owner {
+			return owner
+		}
+		return "c1"
 	}
 }
 
@@ -176,7 +211,7 @@ func TestRulesAreSwitchedOffByName(t *testing.T) {
 			all.SwitchOff(rule)
 		}
 	}
-	if got := len(all.Rules()); got != 17 {
+	if got := len(all.Rules()); got != 21 {
 		t.Errorf("%d rules", got)
 	}
 	none := all

@@ -23,8 +23,8 @@ func init() {
 var redlockTokens = append([]Tokens{NodeCounterMax, QuorumCounter}, separate...)
 
 var redlockMistakes = Mistakes{ReachableQuorum: true, TrustElapsed: true, PlainDelete: true, RaiseOnError: true,
-	SameValue: true, TokenFirst: true, LateToken: true, NoCleanup: true, ExtendAbsent: true, ExtendAnyhow: true, AlwaysReleased: true,
-	ExtendNeedsAll: true, ReleasesGranted: true}
+	SameValue: true, TokenFirst: true, LateToken: true, EnterUnheld: true, NoCleanup: true, ExtendAnyhow: true,
+	AlwaysReleased: true, ExtendNeedsAll: true, ReleasesGranted: true}.and(renewalMistakes)
 
 var redlockPoints = []string{PointQuorum, PointBeforeValidityCheck, PointAfterNode}
 
@@ -50,7 +50,7 @@ func newRedlock(c Config, env Env) *redlock {
 var _ Lock = (*redlock)(nil)
 
 func (l *redlock) Acquire() (Grant, Result) {
-	return acquireWithRetry(l.env, l.Retry, l.attempt)
+	return acquireWithRetry(l.env, &l.Config, l.attempt)
 }
 
 // attempt is one pass of the algorithm.

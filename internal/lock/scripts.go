@@ -103,8 +103,21 @@ return 1
 	return command.IntReply(1)
 })
 
+// setScript sets the key, whoever has it: the mistake RenewalTakes.
+var setScript = command.NewScript("set", `
+redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+`, func(s command.Store, keys, args []string) command.Reply {
+	ms, err := strconv.ParseInt(args[1], 10, 64)
+	if err != nil {
+		return command.ErrReply("ERR value is not an integer or out of range")
+	}
+	s.Set(keys[0], args[0], time.Duration(ms)*time.Millisecond, false)
+	return command.IntReply(1)
+})
+
 // Scripts are all scripts of the package, for the test that compares them with
 // their twins.
 func Scripts() []*command.Script {
-	return []*command.Script{releaseScript, acquireCountedScript, raiseCounterScript, extendScript, extendOrSetScript}
+	return []*command.Script{releaseScript, acquireCountedScript, raiseCounterScript, extendScript, extendOrSetScript, setScript}
 }

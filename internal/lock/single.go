@@ -26,8 +26,9 @@ var _ Lock = (*single)(nil)
 // What can go wrong in locks on one node: in all of them, and in those that
 // release by compare and delete.
 var (
-	anyMistakes   = Mistakes{TokenFirst: true, LateToken: true}
-	ownedMistakes = Mistakes{TokenFirst: true, LateToken: true, PlainDelete: true, NoCleanup: true, AlwaysReleased: true}
+	anyMistakes   = Mistakes{TokenFirst: true, LateToken: true, EnterUnheld: true}
+	ownedMistakes = Mistakes{TokenFirst: true, LateToken: true, EnterUnheld: true, PlainDelete: true, NoCleanup: true,
+		AlwaysReleased: true}
 )
 
 // registerSingle registers a lock on one node.
@@ -51,7 +52,7 @@ func singleNode(
 }
 
 func (l *single) Acquire() (Grant, Result) {
-	return acquireWithRetry(l.env, l.Retry, l.attempt)
+	return acquireWithRetry(l.env, &l.Config, l.attempt)
 }
 
 // attempt is one try, with its token.

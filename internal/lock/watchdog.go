@@ -15,7 +15,10 @@ func init() {
 		{"watchdog-blind", "the same with a plain PEXPIRE: the watchdog renews whatever key is there, and never notices", true},
 	} {
 		mistakes := ownedMistakes
-		mistakes.KeepRenewing, mistakes.NeverRenew, mistakes.RenewsAfterWork, mistakes.ExtendAbsent = true, true, true, !w.blind
+		mistakes.KeepRenewing, mistakes.NeverRenew, mistakes.RenewsAfterWork = true, true, true
+		if !w.blind {
+			mistakes = mistakes.and(renewalMistakes)
+		}
 		register(Algorithm{
 			Mistakes: mistakes,
 			Name:     w.name, Title: w.title, MinNodes: 1, MaxNodes: 1, Tokens: separate, Points: []string{PointBeforeExtend},
@@ -61,9 +64,17 @@ func (l *watchdog) extendCommand(owner string) command.Command {
 
 // extendOwn renews the key where it still has the owner's value.
 func (c Config) extendOwn(owner string) command.Command {
-	script := extendScript
-	if c.Mistakes.ExtendAbsent {
+	script, ttl := extendScript, c.TTL
+	switch {
+	case c.Mistakes.RenewalFrees:
+		return command.Eval(releaseScript, []string{c.Key}, owner)
+	case c.Mistakes.RenewalTakes:
+		script = setScript
+	case c.Mistakes.ExtendAbsent:
 		script = extendOrSetScript
 	}
-	return command.Eval(script, []string{c.Key}, owner, command.Itoa(command.Milliseconds(c.TTL)))
+	if c.Mistakes.RenewalShort {
+		ttl = max(ttl/1000, time.Millisecond)
+	}
+	return command.Eval(script, []string{c.Key}, owner, command.Itoa(command.Milliseconds(ttl)))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -31,6 +32,7 @@ func (d *decoder) check(s *Setup) {
 	}
 	d.checkFit(s)
 	d.checkExtension(s)
+	d.checkLeave(s)
 	d.checkStore(s)
 	d.checkFaults(s, 0)
 	s.Faults.checkMix(d)
@@ -71,6 +73,22 @@ func (d *decoder) checkExtension(s *Setup) {
 	case ours && !algorithm.Extends:
 		d.ProblemAt("workload.extend", "its user cannot extend %s", algorithm.Name).Hint =
 			"these can be extended: " + strings.Join(extending(), ", ")
+	}
+}
+
+// checkLeave makes sure that a client which does not release its lock asks for it again.
+func (d *decoder) checkLeave(s *Setup) {
+	w := &s.Workload
+	if w.Leave != workload.LeavesHeld || !d.Sound("workload.kind", "workload.leave", "workload.sections") {
+		return
+	}
+	switch algorithm, _ := lock.Lookup(s.Lock.Algorithm); {
+	case w.Workload().Pair:
+		d.ProblemAt("workload.leave", "%s takes no lock", w.Kind)
+	case algorithm.Renews():
+		d.ProblemAt("workload.leave", "nobody gets the lock again: %s renews what is not released", algorithm.Name)
+	case w.Sections == 1:
+		d.ProblemAt("workload.leave", "never happens: each client goes through one section").Hint = "its last section is released"
 	}
 }
 

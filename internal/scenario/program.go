@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
@@ -108,7 +109,7 @@ func (Abilities) Tag() string {
 func (s *Setup) NotApplicable(r *program.Ready) string {
 	for _, reason := range []func(*program.Ready) string{
 		s.takesNoLock, s.wantsOtherNodes, s.wantsRedis, s.wantsOtherTTL,
-		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsExtension, s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
+		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsExtension, s.wantsLeaseToEnd, s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
 	} {
 		if text := reason(r); text != "" {
 			return text
@@ -217,6 +218,13 @@ func (s *Setup) wantsExtension(r *program.Ready) string {
 		return ""
 	}
 	return "its client extends the lock, and it cannot be extended"
+}
+
+func (s *Setup) wantsLeaseToEnd(r *program.Ready) string {
+	if s.Workload.Leave != workload.LeavesHeld || !r.Has(program.Renews) {
+		return ""
+	}
+	return "its client does not release the lock, and waits until the lease is over, which the lock renews"
 }
 
 // wantsMore is about what the scenario asks for by name.

@@ -80,6 +80,7 @@ var audited = []struct {
 	{"set-nx-px", "release", []string{"late-release", "owner-only", "told-at-release"}}, // it has deleted somebody's key, and says so
 	{"set-nx-px", "release_answer", []string{"told-at-release"}},
 	{"set-nx-px", "token_in_time", []string{"fencing"}},
+	{"set-nx-px", "give_up", []string{"exclusive", "sentinel"}}, // who waits in vain while the primary is down enters, too
 	{"set-nx-wait", "", nil},
 	{"set-nx-wait", "check_wait", nil}, // no lock on a replicated node keeps failover: that is by design
 	{"set-nx-wait-pooled", "", nil},
@@ -87,8 +88,12 @@ var audited = []struct {
 	{"watchdog", "extend", []string{"paused-holder", "no-resurrection"}},
 	{"watchdog", "stop_renewal", []string{"lost-release"}},
 	{"watchdog", "renewal", []string{"stays-held"}},
+	{"watchdog", "renewal_keeps", []string{"exclusive", "stays-held"}},
+	{"watchdog", "renewal_ttl", []string{"exclusive", "stays-held"}},
+	// It takes the key of the next holder, and sets one that is gone.
+	{"watchdog", "renewal_compares", []string{"paused-holder", "failover", "owner-only", "no-resurrection"}},
 	{"watchdog", "own_thread", []string{"stays-held"}},
-	{"watchdog-blind", "", []string{"paused-holder", "owner-only"}}, // it renews the key of the next holder, and believes it its own
+	{"watchdog-blind", "", []string{"owner-only"}}, // it renews the key of the next holder, and believes it its own
 	{"linearizable", "", nil},
 	{"reentrant", "", nil},
 	{"reentrant-leaky", "", []string{"exclusive", "fencing"}},

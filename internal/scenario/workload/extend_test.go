@@ -56,3 +56,16 @@ func TestExtendsWhileItWorks(t *testing.T) {
 		}
 	}
 }
+
+// TestAsksAgainWithoutReleasing: a client that leaves its lock held releases it after its last section alone.
+func TestAsksAgainWithoutReleasing(t *testing.T) {
+	p := Plan{Kind: "increment", Sections: 3, Leave: LeavesHeld}
+	w := &worker{}
+	if err := p.Run(w); err != nil {
+		t.Fatal(err)
+	}
+	section := []string{"acquire", "read", "write"}
+	if want := append(slices.Repeat(section, 3), "release"); !slices.Equal(w.did, want) {
+		t.Errorf("it did %q, not %q", w.did, want)
+	}
+}

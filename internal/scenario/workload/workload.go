@@ -37,6 +37,16 @@ const (
 	Together Start = "together"
 )
 
+// Leave says how a client leaves a section after which another comes.
+type Leave string
+
+const (
+	// LeavesReleased: it gives the lock back.
+	LeavesReleased Leave = "released"
+	// LeavesHeld: it keeps the lock, and asks for it again.
+	LeavesHeld Leave = "held"
+)
+
 // Plan is what the clients are to do. The scenario reads and documents it by its tags
 // (see scenario).
 type Plan struct {
@@ -46,6 +56,7 @@ type Plan struct {
 	Think    time.Duration `yaml:"think" doc:"time between read and write, or how long a job takes" max:"10m" default:"0s"`
 	Rest     time.Duration `yaml:"rest" doc:"time between the sections of one client" max:"10m" default:"0s"`
 	Extend   time.Duration `yaml:"extend" doc:"the client makes its grant last longer each time that it has worked so long, and stops working if that is refused; 0s: never" max:"10m" default:"0s"`
+	Leave    Leave         `yaml:"leave" doc:"released: the client releases the lock at the end of each section; held: it does not, and asks again, until its last section" default:"released" values:"released,held"`
 	Busy     time.Duration `yaml:"busy" doc:"how long after each grant the lock program keeps its own thread or event loop occupied, as the user's code would that computes" max:"10m" default:"0s"`
 	Start    Start         `yaml:"start" doc:"in-turn: each client begins once the one before it has been granted the lock or has ended; together: all at once" default:"in-turn" values:"in-turn,together"`
 	Check    bool          `yaml:"check_before_write" doc:"the client asks its lock whether it is still valid before it writes" default:"false"`
@@ -137,6 +148,9 @@ func (p Plan) guarded(s Session, section int, body func()) {
 	body()
 	if s.Over() {
 		return // nobody is left to release it
+	}
+	if p.Leave == LeavesHeld && section < p.Sections {
+		return
 	}
 	s.Do(Request{F: history.Release, Section: section})
 	s.Point(Released)

@@ -210,6 +210,27 @@ func (r *removal) remove(i int) {
 		}
 	}
 	r.unblock(i)
+	r.keepUntilItsEnd(i)
+}
+
+// keepUntilItsEnd takes out the expiry of a key that only a removed renewal brought about, because it gave the key less time.
+func (r *removal) keepUntilItsEnd(renewal int) {
+	e, now := &r.h.Events[renewal], make(map[place]key)
+	if e.F != history.KeyExtended {
+		return
+	}
+	at := place{e.Process, e.Value.Key}
+	for i := range r.h.Events[:renewal] {
+		r.see(now, &r.h.Events[i])
+	}
+	for i := renewal + 1; i < len(r.h.Events); i++ {
+		next := &r.h.Events[i]
+		if (place{next.Process, next.Value.Key}) != at {
+			continue
+		}
+		r.gone[i] = r.gone[i] || next.F == history.KeyExpired && next.Time < now[at].ends
+		return
+	}
 }
 
 func (r *removal) removeOp(o history.Op) {

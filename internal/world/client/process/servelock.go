@@ -152,7 +152,7 @@ func (s *servedLock) setUp(m *incoming) error {
 		}
 	}
 	attempt := s.config
-	attempt.Retry.Attempts = 1 // acquire counts them
+	attempt.Retry.Attempts, attempt.Mistakes.EnterUnheld = 1, false // acquire counts them, and gives up
 	if s.lock, err = lock.New(attempt, s.env); err != nil {
 		return err
 	}
@@ -227,16 +227,30 @@ func (s *servedLock) acquire(id uint64, wait time.Duration) {
 	began := machine.Monotonic()
 	for n := 1; ; n++ {
 		result, delay := s.attempt(id, n)
-		if result.Outcome == lock.OK {
-			compute(s.config.Busy)
-			return
+		if result.Outcome == lock.Fail && (n >= s.config.Retry.Attempts || machine.Monotonic()-began+delay >= wait) {
+			result = s.giveUp(id, result)
+		} else if result.Outcome == lock.Fail {
+			s.env.Sleep(delay)
+			continue
 		}
-		if result.Outcome != lock.Fail || n >= s.config.Retry.Attempts || machine.Monotonic()-began+delay >= wait {
+		if result.Outcome != lock.OK {
 			_ = s.send(answer(id, result, ""))
 			return
 		}
-		s.env.Sleep(delay)
+		compute(s.config.Busy)
+		return
 	}
+}
+
+// giveUp ends an acquire whose last attempt failed. By mistake the client is told that it has the lock.
+func (s *servedLock) giveUp(id uint64, last lock.Result) lock.Result {
+	s.using.Lock()
+	defer s.using.Unlock()
+	g, result := s.config.GiveUp(s.env, last)
+	if result.Outcome == lock.OK {
+		s.acquired(id, g)
+	}
+	return result
 }
 
 // compute keeps a thread busy for a while.
@@ -254,6 +268,12 @@ func (s *servedLock) attempt(id uint64, n int) (result lock.Result, delay time.D
 	if result.Outcome != lock.OK {
 		return result, s.config.Retry.Wait(s.env, n)
 	}
+	s.acquired(id, g)
+	return result, 0
+}
+
+// acquired tells of a grant. The caller holds using.
+func (s *servedLock) acquired(id uint64, g lock.Grant) {
 	s.grants[id] = g
 	m := program.Message{Type: program.Acquired, ID: id, Owner: []byte(g.Owner)}
 	if g.HasToken {
@@ -267,7 +287,6 @@ func (s *servedLock) attempt(id uint64, n int) (result lock.Result, delay time.D
 	_ = s.out.Encode(m)
 	s.named[g.Owner] = id
 	s.known.Broadcast()
-	return result, 0
 }
 
 // promise says how long a grant is still valid. The instant is read first: a pause

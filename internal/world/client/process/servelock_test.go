@@ -120,6 +120,26 @@ func TestLockTriesWithinItsWait(t *testing.T) {
 	}
 }
 
+// A lock whose mistake it is to enter when its wait is over tries as often as any, and then says that it has the lock.
+func TestLockEntersWhenItsWaitIsOver(t *testing.T) {
+	node := newFakeNode(t, "$-1\r\n")
+	k := beginLock(t, lock.Config{Algorithm: "set-nx-px", Mistakes: lock.Mistakes{EnterUnheld: true}})
+	k.openLock(fmt.Sprintf(options, `{"retry":{"attempts":3,"delay":1000000}}`, node.place))
+	k.say(`{"type":"acquire","id":1,"wait_ms":20000}`)
+	m := k.hearLock(program.Acquired)
+	if m.ID != 1 || *m.ValidityMS <= 0 || len(m.Owner) == 0 || strings.Count(node.asked(), "set lock ") != 3 {
+		t.Errorf("%+v after %s", m, node.asked())
+	}
+	k.say(`{"type":"release","id":2,"grant":1}`)
+	if m := k.hearLock(program.Refused); m.ID != 2 || m.Why != "not ours any more" {
+		t.Errorf("%+v", m)
+	}
+	_ = k.in.Close()
+	if err := k.end(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Options change the settings, but neither the algorithm nor the rules that are off, nor
 // what the message itself says.
 func TestLockIsSetUpByItsMessage(t *testing.T) {

@@ -26,6 +26,9 @@ import (
 // is empty, the program was built without the engine.
 var Stamp = ""
 
+// BuiltDir is where the engine is embedded from, in the folder of this project.
+const BuiltDir = "internal/app/play/built"
+
 //go:embed all:built
 var built embed.FS
 

@@ -24,7 +24,7 @@ func main() {
 
 func compile(stamp string) error {
 	ctx := context.Background()
-	dir := filepath.Join("internal", "play", "built")
+	dir := filepath.FromSlash(play.BuiltDir)
 	if stamp == "" {
 		var err error
 		if stamp, err = play.SourcesStamp(ctx, "."); err != nil {

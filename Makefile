@@ -199,7 +199,7 @@ track-record-pages: ## Write docs/track-record.md anew from what was measured
 	$(call tool,trackrecord) -pages
 
 .PHONY: recall
-recall: setup build ## Put libraries on trial in versions with known faults (two hours; ONLY='js-extend-in-seconds'), write docs/internals/recall.md
+recall: setup build ## Put libraries on trial in versions with known faults (an hour; ONLY='js-extend-in-seconds'), write docs/internals/recall.md
 	$(call tool,recall) -only '$(ONLY)'
 
 .PHONY: site

@@ -67,7 +67,10 @@ func measureAll(ctx context.Context, root string, museum []Piece, r results, onl
 			if v := r[p.ID][which]; v != nil && v.Sim == version {
 				continue
 			}
-			v, err := one(ctx, root, sim, p, which, lasts)
+			v, err := one(ctx, root, sim, p, which, lasts, func(v *Version) bool {
+				broken := r[p.ID]["broken"]
+				return which == "broken" && len(p.shown(v)) == 0 || which == "mended" && broken != nil && broken.Searched
+			})
 			if ctx.Err() != nil {
 				return errors.Join(failed, ctx.Err())
 			}
@@ -89,7 +92,7 @@ func measureAll(ctx context.Context, root string, museum []Piece, r results, onl
 	return failed
 }
 
-func one(ctx context.Context, root, sim string, p *Piece, which, lasts string) (*Version, error) {
+func one(ctx context.Context, root, sim string, p *Piece, which, lasts string, searched func(*Version) bool) (*Version, error) {
 	version, args := p.Broken, p.Args
 	if which == "mended" {
 		version = p.Mended
@@ -101,5 +104,5 @@ func one(ctx context.Context, root, sim string, p *Piece, which, lasts string) (
 	if err != nil {
 		return nil, err
 	}
-	return measure(ctx, sim, filepath.Join(root, ".cache", "recall", p.ID, version+".work"), command, lasts)
+	return measure(ctx, sim, filepath.Join(root, ".cache", "recall", p.ID, version+".work"), command, lasts, searched)
 }

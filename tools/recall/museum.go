@@ -52,6 +52,8 @@ type Version struct {
 	Library string `json:"library"`
 	// Accused are conform/CHECK, audit/GUARANTEE/CASE and search/PROPERTY.
 	Accused []string `json:"accused"`
+	// Searched: there was a search.
+	Searched bool `json:"searched,omitempty"`
 	// Undecided are cells of the card that are unknown.
 	Undecided []string `json:"undecided,omitempty"`
 }

@@ -8,10 +8,11 @@ import (
 var head = strings.ReplaceAll(`# Recall: faults that users reported
 
 Lock libraries in the version in which a fault was reported, and in the one in which it is mended, each with a lock program of
-'adapters/museum' or 'adapters', in virtual time: what 'sim conform' and 'sim audit' accuse them of, and a minute of 'sim search' where neither shows
-the fault. An accusation counts if it is about this fault; the mended version is to have none of these. 'make recall' measures it, in an
-hour; what it has measured with the same 'sim', it does not measure again. [museum.json](../../adapters/museum/museum.json) lists the
-faults and what counts for each, [results.json](../../adapters/museum/results.json) has all accusations of both versions.
+'adapters/museum' or 'adapters', in virtual time: what 'sim conform' and 'sim audit' accuse them of, and a minute of 'sim search' where
+neither shows the fault. An accusation counts if it is about this fault; the mended version is to have none of these. 'make recall'
+measures it, in an hour; what it has measured with the same 'sim', it does not measure again.
+[museum.json](../../adapters/museum/museum.json) lists the faults and what counts for each,
+[results.json](../../adapters/museum/results.json) has all accusations of both versions.
 
 `, "'", "`")
 

@@ -138,6 +138,11 @@ func (j *judge) falseAlarmFinding(f Finding, h *holder, alarm int) Finding {
 		From: j.At(g.Return), To: j.At(alarm), Believed: "it has lost the lock", True: "enough nodes had its keys, and answered"}}
 	s := j.newStory()
 	s.decidedBy(alarm)
+	for i := alarm + 1; i < len(j.History.Events) && j.At(i) <= j.At(alarm); i++ { // a refusal, which the client then tells as a loss
+		if j.IsAlarm(g, i) {
+			s.decidedBy(i)
+		}
+	}
 	s.tellGrant(g, j.At(alarm))
 	s.tellFaults(j.At(g.Return), j.At(alarm), g.Client)
 	what := "was told that it had lost the lock"

@@ -41,6 +41,14 @@ func randomScript(r *rand.Rand) *script {
 	pending := map[string]history.F{}
 	s.h.Header.Quorum, s.h.Header.Renews = max(0, r.IntN(8)-4), true
 	ms := int64(0)
+	if alone && r.IntN(4) == 0 { // somebody has the lock, and may be told that it is lost
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.key(5, history.KeySet, "A", "c1", "o1", -1)
+		s.add(10, "c1", history.OK, history.Acquire, history.Value{Owner: "o1"})
+		if ms = 100 + int64(r.IntN(500)); r.IntN(2) == 0 {
+			s.lost(ms, "c1")
+		}
+	}
 	for range r.IntN(60) {
 		ms += int64(r.IntN(3)) * int64(r.IntN(300))
 		c := clients[r.IntN(3)]

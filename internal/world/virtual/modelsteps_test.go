@@ -254,7 +254,7 @@ func (d *drawer) script() command.Command {
 	switch s.Name {
 	case "release":
 		return command.Eval(s, []string{key}, owner)
-	case "extend", "extend-or-set":
+	case "extend", "extend-or-set", "set":
 		return command.Eval(s, []string{key}, owner, ms)
 	case "acquire-counted":
 		return command.Eval(s, []string{key, counter}, owner, ms)

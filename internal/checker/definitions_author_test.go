@@ -358,7 +358,13 @@ func (a *author) hold(c *actor) {
 		if a.chance(10) {
 			v.Owner = a.owner(c)
 		}
-		a.invoke(c, history.Release, v)
+		if a.chance(10) {
+			a.invoke(c, history.Forget, v)
+			a.add(c.name, history.OK, history.Forget, history.Value{Section: v.Section, Owner: v.Owner})
+			delete(c.doing, history.Forget)
+		} else {
+			a.invoke(c, history.Release, v)
+		}
 		c.held = c.held[:len(c.held)-1]
 	}
 }

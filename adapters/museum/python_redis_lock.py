@@ -37,5 +37,5 @@ def open_lock(setup):
 
 
 serve(Program("python-redis-lock", redis_lock.__version__, kind="single", keys=["lock:{key}"],
-              can=["owner"] + ["extend"] * hasattr(redis_lock.Lock, "extend") + ["renew"] * RENEWS, ttl_min_ms=1000, ttl_step_ms=1000,
+              can=["owner"] + ["extend"] * hasattr(redis_lock.Lock, "extend") + ["renew", "forget"] * RENEWS, ttl_min_ms=1000, ttl_step_ms=1000,
               homepage="https://github.com/ionelmc/python-redis-lock"), open_lock)

@@ -33,6 +33,9 @@ var plots = []struct {
 	{plot{name: "keys", workloads: []string{"increment"},
 		steps: 60, pause: 4, faults: 3, keys: 40, work: 5, healing: 2, wrong: []int{0, 10, 60}},
 		[]checker.Property{checker.OwnerRelease, checker.NoOrphanLock}},
+	{plot{name: "left behind", workloads: []string{"increment"},
+		steps: 115, pause: 4, faults: 1, keys: 30, work: 5, healing: 1, wrong: []int{0, 0, 15}, tidy: true},
+		[]checker.Property{checker.NothingStays}},
 	{plot{name: "waiting", workloads: []string{"increment"},
 		steps: 70, pause: 6, faults: 3, work: 5, healing: 6, aground: 2, wrong: []int{0, 0, 10, 60}},
 		[]checker.Property{checker.DeadlockFree}},
@@ -64,6 +67,18 @@ var plots = []struct {
 	{plot{name: "program losses", workloads: []string{"increment"},
 		steps: 80, pause: 3, faults: 2, work: 5, healing: 1, gone: 20, wrong: []int{0, 80, 95}, program: true, losses: 3},
 		[]checker.Property{checker.NoResurrection, checker.ToldWhenLost}},
+	{plot{name: "releases", workloads: []string{"increment"},
+		steps: 140, pause: 4, faults: 1, work: 5, healing: 1, gone: 4, wrong: []int{0, 80, 95}, releases: 50},
+		[]checker.Property{checker.ToldAtRelease}},
+	{plot{name: "program releases", workloads: []string{"increment"},
+		steps: 140, pause: 4, faults: 1, work: 5, healing: 1, gone: 4, wrong: []int{0, 80, 95}, program: true, losses: 1, releases: 50},
+		[]checker.Property{checker.ToldAtRelease}},
+	{plot{name: "alarms", workloads: []string{"increment"},
+		steps: 145, pause: 3, faults: 1, work: 5, healing: 1, gone: 2, wrong: []int{0, 66, 95}, renewals: 50},
+		[]checker.Property{checker.NoFalseAlarm}},
+	{plot{name: "program alarms", workloads: []string{"increment"},
+		steps: 130, pause: 3, faults: 1, work: 5, healing: 1, gone: 2, wrong: []int{0, 70, 95}, program: true, renewals: 50},
+		[]checker.Property{checker.NoFalseAlarm}},
 	{plot{name: "backing", workloads: []string{"increment"},
 		steps: 40, pause: 3, faults: 1, work: 5, healing: 1, gone: 4, wrong: []int{0, 0, 40, 70}, backing: true},
 		[]checker.Property{checker.BackedGrant}},
@@ -124,6 +139,9 @@ func options(seed uint64) checker.Options {
 	o := checker.Options{GrantWithin: time.Duration(bound), Brief: seed%2 == 0, Fast: seed%3 == 0}
 	if seed%16 == 0 {
 		o.Faults = 1
+	}
+	if seed%8 == 1 {
+		o.Until = []int{1, 2}
 	}
 	return o
 }

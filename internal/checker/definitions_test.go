@@ -39,8 +39,11 @@ var naiveJudges = map[checker.Property]func(*terms) answer{
 	checker.DeadlockFree:         (*terms).deadlockFree,
 	checker.MinorityTolerant:     (*terms).minorityTolerant,
 	checker.NoOrphanLock:         (*terms).noOrphanLock,
+	checker.NothingStays:         (*terms).nothingStays,
 	checker.NoResurrection:       (*terms).noResurrection,
 	checker.ToldWhenLost:         (*terms).toldWhenLost,
+	checker.ToldAtRelease:        (*terms).toldAtRelease,
+	checker.NoFalseAlarm:         (*terms).noFalseAlarm,
 	checker.StaysHeld:            (*terms).staysHeld,
 	checker.AsksItsTTL:           (*terms).asksItsTTL,
 	checker.TrueValidity:         (*terms).trueValidity,
@@ -56,6 +59,19 @@ var aboutPromises = []checker.Property{
 	checker.ExclusiveLease, checker.NoLateEffect, checker.HolderServed,
 	checker.OrderedTokens, checker.DeadlockFree, checker.MinorityTolerant,
 	checker.ToldWhenLost,
+}
+
+// naivelyLifted: there is a `fault-end` with the id before the phase `healing`.
+func naivelyLifted(h *history.History, id int) bool {
+	for _, e := range h.Events {
+		if e.F == history.Phase && e.Value.Detail() == history.PhaseHealing {
+			return false
+		}
+		if e.F == history.FaultEnd && e.Value.ID() == id {
+			return true
+		}
+	}
+	return false
 }
 
 // naively judges by the page alone. 0: no opinion.
@@ -79,6 +95,7 @@ func naivelyOf(h *history.History, properties []checker.Property, o checker.Opti
 	for i, e := range h.Events {
 		stranger = stranger || e.F == history.KeyUnclear && e.Value.Stranger() && t.ofLock(i)
 	}
+	lasted := slices.ContainsFunc(o.Until, func(id int) bool { return took[id] && !naivelyLifted(h, id) })
 	for _, p := range properties {
 		said := naiveJudges[p](t)
 		if t.vague() && slices.Contains(aboutPromises, p) {
@@ -86,9 +103,9 @@ func naivelyOf(h *history.History, properties []checker.Property, o checker.Opti
 		}
 		verdict := map[answer]checker.Verdict{cannotTell: checker.Unknown, nothingFound: checker.Holds, broken: checker.Violated}[said]
 		// "`holds` becomes `unknown` if the run did not finish (the history has no phase
-		// `done`), fewer faults took effect than the scenario planned, a key of the lock was
-		// changed by a stranger (a `key-unclear` with `stranger`), ..."
-		if verdict == checker.Holds && (!finished || len(took) < o.Faults || stranger) {
+		// `done`), fewer faults took effect than the scenario planned, a fault that was to last until something happens lasted until
+		// everything healed, a key of the lock was changed by a stranger (a `key-unclear` with `stranger`), ..."
+		if verdict == checker.Holds && (!finished || len(took) < o.Faults || lasted || stranger) {
 			verdict = checker.Unknown
 		}
 		// "If the events of a history are not in the order of their times, or are not

@@ -20,6 +20,9 @@ type Options struct {
 	// Faults is how many faults the scenario planned to fire at least once;
 	// where fewer took effect, what holds is Unknown.
 	Faults int
+	// Until are the numbers of the faults that were to last until something happens. Where that did not happen before everything healed,
+	// what holds is Unknown.
+	Until []int
 	// GrantWithin bounds the liveness properties: a client must get the lock
 	// within it. 0: DefaultGrantWithin.
 	GrantWithin time.Duration
@@ -149,6 +152,9 @@ func (j *judge) withdrawIfUntested(f Finding, o Options) Finding {
 		f.Verdict, f.Why = Unknown, "the planned fault never took effect"
 	case missing > 0:
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("%d of %d planned faults never took effect", missing, o.Faults)
+	case j.lastedTooLong(o.Until) > 0:
+		const why = "fault %d lasted until everything healed: what was to end it never happened"
+		f.Verdict, f.Why = Unknown, fmt.Sprintf(why, j.lastedTooLong(o.Until))
 	case j.FirstStranger >= 0:
 		e := j.Event(j.FirstStranger)
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("a key of the lock was changed on node %s at %s "+
@@ -157,6 +163,29 @@ func (j *judge) withdrawIfUntested(f Finding, o Options) Finding {
 		f.Verdict, f.Why = Unknown, "nothing put it to the test"
 	}
 	return f
+}
+
+// lastedTooLong is the first of some faults that began and was not over before everything healed; 0: there is none.
+func (j *judge) lastedTooLong(ids []int) int {
+	if len(ids) == 0 {
+		return 0
+	}
+	healing := j.healingBegin()
+	began, over := make(map[int]bool), make(map[int]bool)
+	for i := range j.History.Events {
+		switch e := j.Event(i); {
+		case e.F == history.FaultBegin:
+			began[e.Value.ID()] = true
+		case e.F == history.FaultEnd && (healing < 0 || i < healing):
+			over[e.Value.ID()] = true
+		}
+	}
+	for _, id := range ids {
+		if began[id] && !over[id] {
+			return id
+		}
+	}
+	return 0
 }
 
 // noViolation is the finding where no violation was found: that it holds, if there were chances

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -126,6 +127,19 @@ func TestDoubt(t *testing.T) {
 	if f := judgeOne(t, &s.h, ExclusiveLease, Options{Faults: 2}); f.Verdict != Unknown || f.Why != "1 of 2 planned faults never took effect" {
 		t.Errorf("with 2 planned faults: %v, %q", f.Verdict, f.Why)
 	}
+	if f := judgeOne(t, &s.h, ExclusiveLease, Options{Faults: 1, Until: []int{1}}); f.Verdict != Holds {
+		t.Errorf("with a fault that ended in time: %v, %q", f.Verdict, f.Why)
+	}
+	late := gcPause(false)
+	healing := slices.IndexFunc(late.h.Events, func(e history.Event) bool { return e.F == history.FaultEnd })
+	late.h.Events[healing].F, late.h.Events[healing].Value = history.Phase, history.Value{Rare: &history.Rare{Detail: history.PhaseHealing}}
+	const lasted = "fault 1 lasted until everything healed: what was to end it never happened"
+	if f := judgeOne(t, &late.h, ExclusiveLease, Options{Faults: 1, Until: []int{1}}); f.Verdict != Unknown || f.Why != lasted {
+		t.Errorf("with a fault that lasted: %v, %q", f.Verdict, f.Why)
+	}
+	if f := judgeOne(t, &late.h, ExclusiveLease, Options{Faults: 1}); f.Verdict != Holds {
+		t.Errorf("with a fault that may last: %v, %q", f.Verdict, f.Why)
+	}
 	s.h.Events = s.h.Events[:len(s.h.Events)-1]
 	if f := judgeOne(t, &s.h, ExclusiveLease, Options{Faults: 1}); f.Verdict != Unknown || f.Why != "the run did not finish" {
 		t.Errorf("unfinished: %v, %q", f.Verdict, f.Why)
@@ -207,11 +221,11 @@ func TestConfirmed(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	want := Options{Timeout: 30 * time.Second, Memory: 1 << 30, GrantWithin: 5 * time.Second}
-	if got := (Options{}).withDefaults(); got != want {
+	if got := (Options{}).withDefaults(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	want = Options{Timeout: 1, Memory: 2, GrantWithin: 3}
-	if got := want.withDefaults(); got != want {
+	if got := want.withDefaults(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

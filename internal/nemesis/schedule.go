@@ -150,7 +150,7 @@ func (s *Schedule) Point(client, point string) {
 func (s *Schedule) Message(m world.Message) {
 	due, done := s.countOccurrence(func(p *Passing) bool {
 		pattern := p.Pattern()
-		return p.IsMessage() && pattern.Fits(m.Link, m.Answer, m.Words)
+		return p.IsMessage() && pattern.Fits(m.Link, m.Answer, m.Words, m.Can)
 	})
 	s.fire(due, done, &m)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -38,6 +39,7 @@ type Passing struct {
 	To       string `yaml:"to" doc:"the node to which the client sends, or the client to which the node answers; any where it is left out"`
 	Key      string `yaml:"key" doc:"with sends and answers: a key that the command names" max:"1024"`
 	Contains string `yaml:"contains" doc:"with sends and answers: a text within one of the words behind the command's name" max:"1024"`
+	Can      string `yaml:"can" doc:"with sends and answers: what the command can do to the lock's key, whatever its name is: set it, give it another end (lengthen), or remove it (end). Of a script that is what the commands can that stand in it" values:"set,lengthen,end"`
 	Sentinel string `yaml:"sentinel" doc:"with tells: which sentinel; any where it is left out"`
 	Tells    string `yaml:"tells" doc:"what the sentinel tells its subscribers, in Redis' word, such as +sdown, +odown, +vote-for-leader, +elected-leader or +switch-master" pattern:"^[+-][a-z-]{1,63}$"`
 	About    string `yaml:"about" doc:"with tells: the node or the sentinel that it is about; of +switch-master the new primary; any where it is left out"`
@@ -67,10 +69,11 @@ func (o *On) IsMessage() bool { return o != nil && o.Passing.IsMessage() }
 
 // Pattern is the message that is meant.
 func (p Passing) Pattern() world.Pattern {
+	pattern := world.Pattern{Client: p.Client, Node: p.To, Command: p.Sends, Key: p.Key, Contains: p.Contains, Can: command.CanNamed(p.Can)}
 	if p.Answers != "" {
-		return world.Pattern{Client: p.To, Node: p.Node, Answer: true, Command: p.Answers, Key: p.Key, Contains: p.Contains}
+		pattern.Client, pattern.Node, pattern.Answer, pattern.Command = p.To, p.Node, true, p.Answers
 	}
-	return world.Pattern{Client: p.Client, Node: p.To, Command: p.Sends, Key: p.Key, Contains: p.Contains}
+	return pattern
 }
 
 // clientOf is the client without which it cannot happen; empty: any will do.
@@ -118,6 +121,14 @@ func commandWords(name string) string {
 
 // details is what else is asked of the command.
 func (p Passing) details() string {
+	if p.Can != "" {
+		return p.words() + " that can " + p.Can + " the lock's key,"
+	}
+	return p.words()
+}
+
+// words are what is asked of the command's words.
+func (p Passing) words() string {
 	switch {
 	case p.Key != "" && p.Contains != "":
 		return fmt.Sprintf(" of the key %s, with %q,", p.Key, p.Contains)
@@ -164,6 +175,16 @@ func (t *Trigger) passings() (list []*Passing) {
 		list = append(list, &t.On.Passing, t.On.And, t.On.Unless, t.On.Since)
 	}
 	return slices.DeleteFunc(append(list, t.Until), func(p *Passing) bool { return p == nil })
+}
+
+// Lasting are the numbers of the faults that were to last until something happens, and no longer.
+func Lasting(faults []Planned) (ids []int) {
+	for i := range faults {
+		if f := &faults[i]; f.When.Until != nil && f.Fault.Length() == 0 && !f.When.Stays {
+			ids = append(ids, i+1)
+		}
+	}
+	return ids
 }
 
 // Points are the points at which clients have to report.

@@ -44,8 +44,9 @@ type Fault struct {
 
 // goesWith are the keys that go with what happens.
 var goesWith = map[string][]string{
-	"point": {"client"}, "sends": {"client", "to", "key", "contains"}, "answers": {"node", "to", "key", "contains"},
-	"tells": {"sentinel", "about"},
+	"point": {"client"}, "sends": {"client", "to", "key", "contains", "can"},
+	"answers": {"node", "to", "key", "contains", "can"},
+	"tells":   {"sentinel", "about"},
 }
 
 // happening is the key that says what happens; empty: none does, or more than one.
@@ -256,7 +257,7 @@ func (r *FaultRules) checkPassing(d *decoder, path string, p *nemesis.Passing) {
 		among            []string
 	}{
 		{"node", p.Node, "node", cast.Endpoints}, {"client", p.Client, "client", cast.Clients}, {"to", p.To, receiver, receivers},
-		{key: "key", value: p.Key}, {key: "contains", value: p.Contains},
+		{key: "key", value: p.Key}, {key: "contains", value: p.Contains}, {key: "can", value: p.Can},
 		{"sentinel", p.Sentinel, "sentinel", cast.Sentinels}, {"about", p.About, "node or sentinel", slices.Concat(cast.Nodes, cast.Sentinels)},
 	} {
 		if given.value == "" {

@@ -123,7 +123,7 @@ func (d *decoder) scenario(root *yaml.Node, s *Scenario) {
 func (d *decoder) variants(base, variants *yaml.Node, s *Scenario) {
 	if variants == nil {
 		s.Variants = []Variant{{Name: DefaultVariant}}
-		d.setup(base, &s.Variants[0].Setup)
+		d.variant(base, &s.Variants[0])
 		return
 	}
 	if variants.Kind != yaml.MappingNode || len(variants.Content) == 0 {
@@ -138,9 +138,9 @@ func (d *decoder) variants(base, variants *yaml.Node, s *Scenario) {
 			d.Problem(overlay, path, "a variant's name must match %s", variantName)
 		case overlay.Kind == yaml.MappingNode:
 			v.Settings = yamlform.Settings(overlay, "")
-			d.setup(yamlform.Merge(base, overlay, reflect.TypeFor[Setup]()), &v.Setup)
+			d.variant(yamlform.Merge(base, overlay, reflect.TypeFor[Setup]()), &v)
 		case overlay.ShortTag() == "!!null":
-			d.setup(base, &v.Setup)
+			d.variant(base, &v)
 		default:
 			d.Problem(overlay, path, "want a mapping, got %s", yamlform.Describe(overlay))
 		}
@@ -159,6 +159,7 @@ func (d *decoder) setup(n *yaml.Node, s *Setup) {
 	d.Apart(func() {
 		v := reflect.ValueOf(s).Elem()
 		yamlform.SetDefaults(v)
+		d.Unit, d.UsedUnit = yamlform.Unit{Name: ttlUnit, Length: d.ttlOf(n, s.Lock.TTL), Not: "lock.ttl"}, false
 		d.Value(n, v, "", "")
 		s.derive()
 		if !d.TooLarge() {

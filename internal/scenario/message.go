@@ -6,7 +6,9 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
+	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
 // pushed are the first words of messages that a node pushes to those who have subscribed. No client sends such a command.
@@ -17,6 +19,9 @@ var unanswered = []string{"MONITOR", "PSYNC", "SYNC"}
 
 // wordless are commands that have no word behind their name.
 var wordless = []string{"DISCARD", "EXEC", "MULTI", "UNWATCH"}
+
+// bodies are commands that do what stands elsewhere: in a script, or in the commands before them.
+var bodies = []string{"EVAL", "EVALSHA", "EXEC", "FCALL"}
 
 const notYet = "a message that a node pushes to its subscribers cannot be waited for yet"
 
@@ -41,6 +46,10 @@ func (r *FaultRules) checkMessage(d *decoder, path, what string, p *nemesis.Pass
 					"a command between MULTI and EXEC has: {client: c1, sends: SET, key: lock}"
 			}
 		}
+	}
+	if can := command.CanNamed(p.Can); !strings.EqualFold(name, world.AnyCommand) && !slices.Contains(bodies, name) &&
+		can&^command.CanDoByName(name) != 0 {
+		d.ProblemAt(yamlform.Join(path, "can"), "never happens: %s cannot %s a key", name, p.Can).Hint = what + ": any"
 	}
 	if n := &r.setup.Nodes; name == "WAITAOF" && len(n.Addresses) == 0 && !n.Persistence.AppendOnly() && d.Sound("nodes.persistence") {
 		d.ProblemAt(yamlform.Join(path, what),

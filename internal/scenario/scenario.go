@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
@@ -133,6 +135,8 @@ type Variant struct {
 	Expect []ExpectedVerdict
 	// Demand is what its file demands of any lock.
 	Demand []PropertyDemand
+	// settings are what it was read from, if some of its times are so many ttls; else nil.
+	settings *yaml.Node
 }
 
 // AsksForLiveness reports that the variant expects something of the lock after

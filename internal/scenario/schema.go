@@ -42,10 +42,10 @@ func Schema() *jsonschema.Schema {
 
 // wholeSchema is the schema with everything in its place, however often it stands there.
 func wholeSchema() *jsonschema.Schema {
-	schemas := yamlform.Schemas{Own: ownSchema}
+	schemas := yamlform.Schemas{Own: ownSchema, Unit: ttlUnit}
 	root := schemas.Of(reflect.TypeFor[Head](), "")
 	setup := schemas.Of(reflect.TypeFor[Setup](), "")
-	overlay := yamlform.Schemas{Overlay: true, Own: ownSchema}.Of(reflect.TypeFor[Setup](), "")
+	overlay := yamlform.Schemas{Overlay: true, Own: ownSchema, Unit: ttlUnit}.Of(reflect.TypeFor[Setup](), "")
 	for p := setup.Properties.Oldest(); p != nil; p = p.Next() {
 		value := p.Value
 		if needed := requirements(value); needed != nil { // the rest is as in an overlay
@@ -144,7 +144,7 @@ func ownSchema(g yamlform.Schemas, t reflect.Type, tag reflect.StructTag) *jsons
 
 // faultSchema allows one trigger and one fault. Both have what they need, also in an overlay: it replaces the list.
 func faultSchema() *jsonschema.Schema {
-	schemas := yamlform.Schemas{Own: ownSchema}
+	schemas := yamlform.Schemas{Own: ownSchema, Unit: ttlUnit}
 	s := schemas.Of(reflect.TypeFor[nemesis.Trigger](), "")
 	s.Description = "a trigger, and one fault under its name"
 	var names []*jsonschema.Schema

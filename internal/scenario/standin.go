@@ -88,7 +88,7 @@ func classOf(a lock.Algorithm) program.Class {
 // scenario demands of any lock of such a class. A built-in lock has its own settings, as a
 // program has: of the scenario's it is told the key, the times and how to retry.
 func (v Variant) With(s *StandIn) Variant {
-	v = v.Demanding(&s.Ready)
+	v = v.Fit(&s.Ready).Demanding(&s.Ready)
 	kept := func(string) bool { return true }
 	if s.Program != nil {
 		v.Setup.Lock.Algorithm, v.Setup.Lock.Program = "", s.Program

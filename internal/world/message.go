@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 )
 
 // Pattern says which messages between clients and nodes a run waits for.
@@ -17,6 +18,8 @@ type Pattern struct {
 	Command string
 	// Key is one of its words, and Contains is part of one; empty: any.
 	Key, Contains string
+	// Can is what it can do to the lock's key; 0: that does not matter.
+	Can command.Can
 }
 
 // AnyCommand stands for all commands but those by which libraries open connections.
@@ -57,9 +60,9 @@ func (p *Pattern) On(l Link) bool {
 	return (p.Client == "" || p.Client == l.From) && (p.Node == "" || p.Node == l.To)
 }
 
-// Fits reports whether a message is one of those. Words are the command's.
-func (p *Pattern) Fits(l Link, answer bool, words []string) bool {
-	if p.Answer != answer || len(words) == 0 || !p.On(l) {
+// Fits reports whether a message is one of those. Words are the command's, can is what it can do to the lock's key.
+func (p *Pattern) Fits(l Link, answer bool, words []string, can command.Can) bool {
+	if p.Answer != answer || len(words) == 0 || !p.On(l) || p.Can&^can != 0 {
 		return false
 	}
 	if p.Command == AnyCommand {
@@ -77,10 +80,11 @@ func (p *Pattern) Fits(l Link, answer bool, words []string) bool {
 // Patterns are those of a run, or of a link.
 type Patterns []Pattern
 
-// On are those of messages that may come over a link.
+// On are those of messages that may come over a link, or for whose sake it must be read: a script whose text one client sent
+// can be called by another.
 func (list Patterns) On(l Link) (on Patterns) {
 	for i := range list {
-		if list[i].On(l) {
+		if list[i].On(l) || list[i].Can != 0 && (list[i].Node == "" || list[i].Node == l.To) {
 			on = append(on, list[i])
 		}
 	}
@@ -88,8 +92,8 @@ func (list Patterns) On(l Link) (on Patterns) {
 }
 
 // Fit reports whether a message is one of those.
-func (list Patterns) Fit(l Link, answer bool, words []string) bool {
-	return slices.ContainsFunc(list, func(p Pattern) bool { return p.Fits(l, answer, words) })
+func (list Patterns) Fit(l Link, answer bool, words []string, can command.Can) bool {
+	return slices.ContainsFunc(list, func(p Pattern) bool { return p.Fits(l, answer, words, can) })
 }
 
 // Message is one that a run waits for. It stands at the beginning of its way over the link
@@ -97,8 +101,10 @@ func (list Patterns) Fit(l Link, answer bool, words []string) bool {
 type Message struct {
 	Link   Link
 	Answer bool
-	// Words are the command's, of an answer those of the command that it answers.
+	// Words are the command's, of an answer those of the command that it answers. Can is what it can do to the lock's key, where the
+	// run wants to know that.
 	Words []string
+	Can   command.Can
 	// Disturb puts a disturbance in force on the message, and on all behind it on its
 	// connection in its direction.
 	Disturb func(Disturbance) (lift func() error, err error)

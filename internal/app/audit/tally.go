@@ -166,9 +166,23 @@ func (of *variantTally) doubts(v *report.Variant, deciding *report.PropertyResul
 	case deciding == nil:
 		return "it was not judged"
 	case deciding.Expected == checker.Holds && deciding.Verdict == checker.Unknown:
-		return fmt.Sprintf("%s is undecided: %s", deciding.Name, deciding.Why)
+		return fmt.Sprintf("%s is undecided: %s%s", deciding.Name, deciding.Why, neverStruck(v))
 	}
 	return ""
+}
+
+// neverStruck names the faults of a run that never took effect, and says for what they waited; empty: there is none.
+func neverStruck(v *report.Variant) string {
+	var list []string
+	for i := range v.Faults {
+		if f := &v.Faults[i]; f.Fired == 0 {
+			list = append(list, fmt.Sprintf("fault %d (%s of %s, %s)", f.ID, f.Fault, f.Target, cmp.Or(f.Failed, f.When)))
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return ". What never struck: " + strings.Join(list, "; ")
 }
 
 func demandedAndViolated(p *report.PropertyResult) bool {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/verdict"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -51,8 +52,7 @@ func RunOnServers(
 		o.Lacking = err.Error()
 		return o, nil
 	}
-	options := checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin}
-	o.Verdict = checker.Judge(ctx, servers.History, []checker.Property{p}, options)[0].Verdict
+	o.Verdict = checker.Judge(ctx, servers.History, []checker.Property{p}, verdict.Options(&v.Setup))[0].Verdict
 	o.Agreement = guests.Compare(models.History, servers.History)
 	return o, nil
 }

@@ -186,7 +186,8 @@ func (p *Programs) subjects(s *scenario.Scenario, nodes server.Provider) []subje
 			one.ready = &p.own.Ready
 		} else if named := v.Setup.Lock.Program; named != nil {
 			one.ready = p.Of(named)
-			one.notApplicable = v.Setup.NotApplicable(one.ready)
+			one.Variant = v.Fit(one.ready)
+			one.notApplicable = one.Setup.NotApplicable(one.ready)
 		}
 		if one.ready != nil && !one.builtIn {
 			one.notApplicable = cmp.Or(one.notApplicable, leavesPrefix(&one.Setup, one.ready, nodes))

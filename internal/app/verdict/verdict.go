@@ -43,8 +43,7 @@ func Judge(ctx context.Context, v scenario.Variant, out *report.Variant) {
 	if out.Interrupted {
 		ctx = context.Background() // the checker may still look at what there is
 	}
-	findings := checker.Judge(ctx, out.History, Properties(v),
-		checker.Options{Faults: len(v.Setup.Faults.List), GrantWithin: v.Setup.GrantWithin})
+	findings := checker.Judge(ctx, out.History, Properties(v), Options(&v.Setup))
 	out.Interrupted = out.Interrupted || ctx.Err() != nil // its judgement was cut short
 	for _, f := range findings {
 		p := report.Judged(f, expected(v, f))
@@ -58,6 +57,11 @@ func Judge(ctx context.Context, v scenario.Variant, out *report.Variant) {
 		cost := checker.CostOf(out.History)
 		out.Cost = &cost
 	}
+}
+
+// Options are what the checker is told of a setup.
+func Options(s *scenario.Setup) checker.Options {
+	return checker.Options{Faults: len(s.Faults.List), Until: nemesis.Lasting(s.Planned()), GrantWithin: s.GrantWithin}
 }
 
 // expected is the verdict that a variant expects of the property of a finding; 0: any will do.

@@ -3,6 +3,7 @@ package yamlform
 import (
 	"encoding"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -24,8 +25,18 @@ type Decoder struct {
 	// at are the positions of decoded values, by their path such as
 	// faults[0].pause.client.
 	at map[string]position
+	// Unit is a unit of durations beside those of Go. UsedUnit: something was said in it.
+	Unit     Unit
+	UsedUnit bool
 	// visited counts nodes, so that aliases cannot blow a small file up.
 	visited int
+}
+
+// Unit is a unit of durations. What is at the path Not, or below it, cannot be said in it.
+type Unit struct {
+	Name   string
+	Length time.Duration
+	Not    string
 }
 
 type position struct{ line, column int }
@@ -333,7 +344,7 @@ func (d *Decoder) scalar(n *yaml.Node, v reflect.Value, tag reflect.StructTag, p
 }
 
 func (d *Decoder) duration(n *yaml.Node, v reflect.Value, tag reflect.StructTag, path string) {
-	t, err := time.ParseDuration(n.Value)
+	t, err := d.parseDuration(n.Value, path)
 	if err != nil && isNumber(n.Value) {
 		d.Problem(n, path, "want a duration with its unit, got %q", Clip(n.Value)).Hint =
 			fmt.Sprintf("write %ss, %sms or %sus", n.Value, n.Value, n.Value)
@@ -345,6 +356,20 @@ func (d *Decoder) duration(n *yaml.Node, v reflect.Value, tag reflect.StructTag,
 	}
 	v.SetInt(int64(t))
 	d.bounds(n, v, tag, path)
+}
+
+// mostUnits bounds a duration in the decoder's own unit.
+const mostUnits = 1000
+
+// parseDuration reads a duration in the units of Go, or a number in the decoder's own.
+func (d *Decoder) parseDuration(text, path string) (time.Duration, error) {
+	if number, own := strings.CutSuffix(text, d.Unit.Name); own && d.Unit.Name != "" && isNumber(number) && !within(path, d.Unit.Not) {
+		if times, err := strconv.ParseFloat(number, 64); err == nil && math.Abs(times) <= mostUnits {
+			d.UsedUnit = true
+			return time.Duration(times * float64(d.Unit.Length)).Round(time.Millisecond), nil
+		}
+	}
+	return time.ParseDuration(text)
 }
 
 func (d *Decoder) text(n *yaml.Node, v reflect.Value, tag reflect.StructTag, path string) {

@@ -14,9 +14,18 @@ import (
 // durationPattern is what time.ParseDuration reads, without a sign.
 const durationPattern = `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`
 
+func (g Schemas) durationPattern() string {
+	if g.Unit == "" {
+		return durationPattern
+	}
+	return durationPattern + `|^[0-9]+(\.[0-9]*)?` + g.Unit + `$`
+}
+
 // Schemas makes the JSON Schemas of types, as the decoder reads them. In an overlay, nothing has to be there.
 type Schemas struct {
 	Overlay bool
+	// Unit is a unit of durations beside those of Go; empty: there is none.
+	Unit string
 	// Own is the schema of a type of which the tags do not say all; nil: they do.
 	Own func(g Schemas, t reflect.Type, tag reflect.StructTag) *jsonschema.Schema
 }
@@ -34,9 +43,10 @@ func (g Schemas) Of(t reflect.Type, tag reflect.StructTag) *jsonschema.Schema {
 	case t.Kind() == reflect.Map:
 		dictionarySchema(s, g.Of(t.Elem(), bounds(tag)), tag)
 	case t == durationType:
-		s.Type, s.Pattern, s.Default = "string", durationPattern, DefaultOf(tag)
+		s.Type, s.Pattern, s.Default = "string", g.durationPattern(), DefaultOf(tag)
 		if strings.HasPrefix(tag.Get("min"), "-") {
-			s.Pattern = strings.Replace(durationPattern, "^", "^-?", 1)
+			s.Pattern = strings.ReplaceAll(s.Pattern, "^[", "^-?[")
+			s.Pattern = strings.ReplaceAll(s.Pattern, "^(", "^-?(")
 		}
 	case t.Kind() == reflect.Slice:
 		s.Type, s.Items = "array", g.Of(t.Elem(), bounds(tag))

@@ -15,16 +15,7 @@ func (k *call) awaitedByRun() bool {
 	if len(l.awaits) == 0 || k.handshake || hook == nil || answer && k.noScript || k.batch != nil && len(k.batch.commands) == 0 {
 		return false
 	}
-	list := k.commandWords()
-	if answer && k.batch == nil { // of a transaction the answer is that to its last command
-		list = list[len(list)-1:]
-	}
-	var found [][]string
-	for _, words := range list {
-		if l.awaits.Fit(l.name, answer, words) {
-			found = append(found, words)
-		}
-	}
+	found := k.awaitedMessages(answer)
 	if len(found) == 0 {
 		return false
 	}
@@ -33,9 +24,9 @@ func (k *call) awaitedByRun() bool {
 		k.batch.conn.directions[dir].stands = true
 	}
 	l.w.Go(func() {
-		for _, words := range found {
-			hook(world.Message{Link: l.name, Answer: answer, Words: words,
-				Disturb: func(d world.Disturbance) (func() error, error) { return k.disturb(dir, d) }})
+		for _, m := range found {
+			m.Disturb = func(d world.Disturbance) (func() error, error) { return k.disturb(dir, d) }
+			hook(m)
 		}
 		if k.transit == transit {
 			k.advance()
@@ -45,6 +36,40 @@ func (k *call) awaitedByRun() bool {
 		}
 	})
 	return true
+}
+
+// awaitedMessages are those of the call's messages for which the run waits.
+func (k *call) awaitedMessages(answer bool) (found []world.Message) {
+	l, t := k.link, &world.Transaction{}
+	if k.batch != nil {
+		t = &k.conn.transaction
+	}
+	list := k.commandWords()
+	for i, words := range list {
+		var can command.Can
+		if l.w.abilities != nil {
+			can = l.w.canDo(k, t, words, answer)
+		}
+		if answer && k.batch == nil && i < len(list)-1 { // of a transaction the answer is that to its last command
+			continue
+		}
+		if l.awaits.Fit(l.name, answer, words, can) {
+			found = append(found, world.Message{Link: l.name, Answer: answer, Words: words, Can: can})
+		}
+	}
+	return found
+}
+
+// canDo is what a command can do to the lock's key that a call carries, or to which it is the answer.
+func (w *World) canDo(k *call, t *world.Transaction, words []string, answer bool) command.Can {
+	can := w.abilities.Of(k.link.name.To, words)
+	if !answer || k.batch == nil {
+		t.Ask(words, can)
+	}
+	if answer {
+		can = t.Answered(words, can)
+	}
+	return can
 }
 
 // reportCommands tells the run of the commands that the call carries, where it wants to know.

@@ -65,6 +65,8 @@ type connection struct {
 	// written is the node's offset after the connection's last write, for WAIT.
 	written int64
 	watcher model.Connection
+	// transaction is that of a guest.
+	transaction world.Transaction
 	// guest is that of a guest; nil: the connection is the world's own.
 	guest *GuestConn
 	// line is a server's end; nil: no server has taken it. hungUp: a built-in client has closed it.

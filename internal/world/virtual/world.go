@@ -25,6 +25,8 @@ type World struct {
 	net *rand.PCG
 	// wallZero is the time of day at the run's start, counted from 1970.
 	wallZero time.Duration
+	// abilities say what commands can do to the lock's key; nil: the run does not wait for that.
+	abilities *world.Abilities
 	// begins is when a run without guests begins.
 	begins time.Duration
 
@@ -154,7 +156,7 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 		w.s.pick = w.order.doNextStep
 	}
 	w.s.guests, w.s.step = w.guests, w.step
-	w.net = newNet(&spec)
+	w.net, w.abilities = newNet(&spec), spec.Abilities(spec.Lock.Key)
 	if w.begins = begins(&spec, w.net); w.guests == nil {
 		w.wallZero = w.begins
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/Shopify/toxiproxy/v2/toxics"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/link"
 )
@@ -43,8 +44,9 @@ type part struct {
 	data []byte
 	// answered are the commands that it answers, where somebody wants to know.
 	answered []*world.Command
-	// awaited are the words of the message, where the run waits for it.
+	// awaited are the words of the message, where the run waits for it, can is what it can do to the lock's key.
 	awaited []string
+	can     command.Can
 }
 
 // message is what toxiproxy hands over at once, or a part of that: a message as the valve sees it.
@@ -211,7 +213,7 @@ func (f *flow) read(data []byte) {
 		if p.replaced {
 			message = p.instead
 		}
-		f.parts = append(f.parts, part{data: data[:at], answered: answers}, part{message, its, p.awaited})
+		f.parts = append(f.parts, part{data: data[:at], answered: answers}, part{message, its, p.awaited, p.can})
 		data, at, answers = data[at+p.size:], 0, nil
 	}
 	f.parts = append(f.parts, part{data: data, answered: answers})
@@ -221,7 +223,7 @@ func (f *flow) read(data []byte) {
 func (f *flow) passRead() {
 	for f.released == nil && len(f.parts) > 0 {
 		if first := &f.parts[0]; first.awaited != nil && f.valve.isOpen {
-			f.handToRun(first.awaited)
+			f.handToRun(first.awaited, first.can)
 			first.awaited = nil
 			return
 		}
@@ -231,19 +233,20 @@ func (f *flow) passRead() {
 }
 
 // handToRun lets the run deal with a message.
-func (f *flow) handToRun(words []string) {
+func (f *flow) handToRun(words []string, can command.Can) {
 	held := make(chan struct{})
 	f.released = held
 	v, c := f.valve, f.conn
 	c.reader.Go(func() {
 		defer close(held)
-		c.reader.Message(world.Message{Link: c.link, Answer: v.isAnswers, Words: words, Disturb: func(d world.Disturbance) (func() error, error) {
+		disturb := func(d world.Disturbance) (func() error, error) {
 			if err := d.Check(); err != nil {
 				return nil, err
 			}
 			lift := v.disturbFlow(f, d)
 			return func() error { lift(); return nil }, nil
-		}})
+		}
+		c.reader.Message(world.Message{Link: c.link, Answer: v.isAnswers, Words: words, Can: can, Disturb: disturb})
 	})
 }
 

@@ -22,8 +22,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
-// command is one as a client sends it.
-func command(words string) string {
+// asSent is a command as a client sends it.
+func asSent(words string) string {
 	return string(resp.AppendCommand(nil, strings.Fields(words)...))
 }
 
@@ -69,31 +69,31 @@ func TestWhatIsAwaited(t *testing.T) {
 		requests, answers string
 		want              string
 	}{
-		"by name, in any case": {set, command("SET k v") + command("get k"), "", "SET k v"},
-		"by client and node":   {world.Pattern{Command: "SET", Client: "c1", Node: "A"}, command("SET k v"), "", "SET k v"},
-		"by key":               {world.Pattern{Command: "SET", Key: "k"}, command("SET kk k1") + command("SET k v"), "", "SET k v"},
+		"by name, in any case": {set, asSent("SET k v") + asSent("get k"), "", "SET k v"},
+		"by client and node":   {world.Pattern{Command: "SET", Client: "c1", Node: "A"}, asSent("SET k v"), "", "SET k v"},
+		"by key":               {world.Pattern{Command: "SET", Key: "k"}, asSent("SET kk k1") + asSent("SET k v"), "", "SET k v"},
 		"by a part of a word": {world.Pattern{Command: "SET", Contains: "1-"},
-			command("SET k v") + command("SET k c1-a"), "", "SET k c1-a"},
-		"the name is no key": {world.Pattern{Command: "GET", Key: "GET"}, command("GET k"), "", ""},
+			asSent("SET k v") + asSent("SET k c1-a"), "", "SET k c1-a"},
+		"the name is no key": {world.Pattern{Command: "GET", Key: "GET"}, asSent("GET k"), "", ""},
 		"any but those that open": {world.Pattern{Command: world.AnyCommand},
-			command("HELLO 3") + command("client setinfo LIB-NAME x") + command("SET k v"), "", "SET k v"},
-		"in a pipeline": {set, command("SET a 1") + command("SET b 2"), "", "SET a 1, SET b 2"},
-		"queued is no answer": {answer("SET"), command("MULTI") + command("SET a 1") + command("EXEC"),
+			asSent("HELLO 3") + asSent("client setinfo LIB-NAME x") + asSent("SET k v"), "", "SET k v"},
+		"in a pipeline": {set, asSent("SET a 1") + asSent("SET b 2"), "", "SET a 1, SET b 2"},
+		"queued is no answer": {answer("SET"), asSent("MULTI") + asSent("SET a 1") + asSent("EXEC"),
 			ok + "+QUEUED\r\n" + "*1\r\n+OK\r\n", ""},
 		"nor is a script unknown": {answer("EVALSHA"),
-			command("EVALSHA x 0") + command("EVALSHA y 0"), "-NOSCRIPT No matching script\r\n:1\r\n", "EVALSHA y 0"},
-		"of EXEC": {answer("EXEC"), command("MULTI") + command("SET a 1") + command("EXEC"),
+			asSent("EVALSHA x 0") + asSent("EVALSHA y 0"), "-NOSCRIPT No matching script\r\n:1\r\n", "EVALSHA y 0"},
+		"of EXEC": {answer("EXEC"), asSent("MULTI") + asSent("SET a 1") + asSent("EXEC"),
 			ok + "+QUEUED\r\n" + "*1\r\n+OK\r\n", "EXEC"},
 		"as people type it": {set, "PING\r\n\r\nset k v\r\n", "", "set k v"},
-		"answers in their order": {answer("GET"), command("SET a 1") + command("GET a") + command("GET b"),
+		"answers in their order": {answer("GET"), asSent("SET a 1") + asSent("GET a") + asSent("GET b"),
 			ok + "$1\r\nx\r\n$-1\r\n", "GET a, GET b"},
-		"an error is an answer":  {answer("GET"), command("SET a") + command("GET a"), "-ERR x\r\n-ERR y\r\n", "GET a"},
-		"a push answers nothing": {answer("GET"), command("GET a"), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n" + "$1\r\nx\r\n", "GET a"},
-		"what is published, too": {answer("PING"), command("SUBSCRIBE a b") + command("PING"), "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n" +
+		"an error is an answer":  {answer("GET"), asSent("SET a") + asSent("GET a"), "-ERR x\r\n-ERR y\r\n", "GET a"},
+		"a push answers nothing": {answer("GET"), asSent("GET a"), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n" + "$1\r\nx\r\n", "GET a"},
+		"what is published, too": {answer("PING"), asSent("SUBSCRIBE a b") + asSent("PING"), "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n" +
 			"*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n*2\r\n$4\r\npong\r\n$0\r\n\r\n", "PING"},
-		"in version 3": {answer("GET"), command("SUBSCRIBE a b") + command("GET k"), ">3\r\n$9\r\nsubscribe\r\n" +
+		"in version 3": {answer("GET"), asSent("SUBSCRIBE a b") + asSent("GET k"), ">3\r\n$9\r\nsubscribe\r\n" +
 			"$1\r\na\r\n:1\r\n>3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n>3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n$-1\r\n", "GET k"},
-		"a subscription refused":      {answer("GET"), command("SUBSCRIBE a b") + command("GET k"), "-NOPERM\r\n$-1\r\n", "GET k"},
+		"a subscription refused":      {answer("GET"), asSent("SUBSCRIBE a b") + asSent("GET k"), "-NOPERM\r\n$-1\r\n", "GET k"},
 		"nobody asked for the answer": {answer("GET"), "", "$-1\r\n", ""},
 	} {
 		for _, piece := range []int{1, 7, 1 << 20} {
@@ -108,13 +108,13 @@ func TestWhatIsAwaited(t *testing.T) {
 
 func TestWhatCannotBeRead(t *testing.T) {
 	get := world.Pattern{Command: "GET", Answer: true}
-	many := strings.Repeat(command("PING"), maxExpected+1)
+	many := strings.Repeat(asSent("PING"), maxExpected+1)
 	for text, want := range map[string]string{
-		"*1\r\n?":                    `no value begins with '?'`,
-		`SET k "a b"` + "\r\n":       "a command with quotes",
-		command("MONITOR"):           "how many answers come to MONITOR is not known",
-		command("CLIENT REPLY SKIP"): "how many answers come to CLIENT REPLY SKIP is not known",
-		command("SUBSCRIBE a") + command("UNSUBSCRIBE"): "how many answers come to UNSUBSCRIBE is not known",
+		"*1\r\n?":                   `no value begins with '?'`,
+		`SET k "a b"` + "\r\n":      "a command with quotes",
+		asSent("MONITOR"):           "how many answers come to MONITOR is not known",
+		asSent("CLIENT REPLY SKIP"): "how many answers come to CLIENT REPLY SKIP is not known",
+		asSent("SUBSCRIBE a") + asSent("UNSUBSCRIBE"): "how many answers come to UNSUBSCRIBE is not known",
 		many: "more than 100000 commands have no answer",
 	} {
 		r := newReader(get)
@@ -122,7 +122,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 		if len(r.unread) != 1 || !strings.Contains(r.unread[0], want) {
 			t.Errorf("%.60q: unread: %q, want %q", text, r.unread, want)
 		}
-		if got := r.feed(false, command("GET k"), 100); r.expected.Len() > maxExpected {
+		if got := r.feed(false, asSent("GET k"), 100); r.expected.Len() > maxExpected {
 			t.Errorf("%.60q: %q, %d answers are expected", text, got, r.expected.Len())
 		}
 		if got := r.feed(true, "$-1\r\n$-1\r\n$-1\r\n?\r\n", 100); got != nil || len(r.unread) != 1 {
@@ -130,7 +130,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 		}
 	}
 	r := newReader(get)
-	r.feed(false, command("GET k"), 100)
+	r.feed(false, asSent("GET k"), 100)
 	if got := r.feed(true, "?\r\n$-1\r\n", 100); got != nil || len(r.unread) != 1 {
 		t.Errorf("an answer that is none: %q, unread: %q", got, r.unread)
 	}
@@ -145,7 +145,7 @@ func awaitIn(act func(world.Message)) *pipe {
 
 func TestMessagesWaitForTheirFaults(t *testing.T) {
 	const ms = time.Millisecond
-	a, set, b := command("GET a"), command("SET k v"), command("GET b")
+	a, set, b := asSent("GET a"), asSent("SET k v"), asSent("GET b")
 	disturb := func(kind world.DisturbanceKind, length time.Duration) func(world.Message) {
 		return func(m world.Message) {
 			lift, err := m.Disturb(world.Disturbance{Kind: kind})
@@ -237,7 +237,7 @@ func TestEachDirectionKnowsItsConnection(t *testing.T) {
 				}
 				_ = c.SetDeadline(time.Now().Add(suite.Patience))
 				word := fmt.Sprintf("%d-%d", client, n)
-				_, _ = io.WriteString(c, command("GET "+word))
+				_, _ = io.WriteString(c, asSent("GET "+word))
 				if r.IntN(3) > 0 { // the others leave at once
 					answer := make([]byte, len(word)+4+len(fmt.Sprint(len(word)))+1)
 					if _, err := io.ReadFull(c, answer); err != nil || !strings.Contains(string(answer), word) {
@@ -306,7 +306,7 @@ func BenchmarkLink(b *testing.B) {
 		"named": {Names: true}, "awaited": {Awaits: []world.Pattern{quiet, {Command: "DEL"}}}} {
 		b.Run(name, func(b *testing.B) {
 			c := dialThrough(b, reader)
-			request, answer := []byte(command("GET key")), make([]byte, 9)
+			request, answer := []byte(asSent("GET key")), make([]byte, 9)
 			b.ResetTimer()
 			for range b.N {
 				if _, err := c.Write(request); err != nil {
@@ -327,7 +327,7 @@ func BenchmarkPipeline(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			c := dialThrough(b, reader)
 			const many = 100
-			request, answer := []byte(strings.Repeat(command("GET key"), many)), make([]byte, 9*many)
+			request, answer := []byte(strings.Repeat(asSent("GET key"), many)), make([]byte, 9*many)
 			b.ResetTimer()
 			for n := 0; n < b.N; n += many {
 				if _, err := c.Write(request); err != nil {
@@ -380,8 +380,8 @@ func TestLargePayloadsAreNotKept(t *testing.T) {
 
 // FuzzConn: whatever both sides send, and in whatever pieces, passes as it is.
 func FuzzConn(f *testing.F) {
-	f.Add([]byte(command("SET k v")+command("GET k")), []byte("+OK\r\n$1\r\nv\r\n"), uint64(1))
-	f.Add([]byte(command("SUBSCRIBE a")+"PING\r\n"), []byte(">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n+PONG\r\n"), uint64(2))
+	f.Add([]byte(asSent("SET k v")+asSent("GET k")), []byte("+OK\r\n$1\r\nv\r\n"), uint64(1))
+	f.Add([]byte(asSent("SUBSCRIBE a")+"PING\r\n"), []byte(">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n+PONG\r\n"), uint64(2))
 	f.Fuzz(func(t *testing.T, requests, answers []byte, seed uint64) {
 		r := newReader(world.Pattern{Command: "SET"}, world.Pattern{Command: world.AnyCommand, Answer: true})
 		random := rand.New(rand.NewPCG(seed, 3))
@@ -428,21 +428,21 @@ func TestCommandsAreTold(t *testing.T) {
 		requests, answers string
 		told, unread      string
 	}{
-		"one":             {command("set k v"), ok, "SET", ""},
-		"those that open": {command("HELLO 3") + command("get k"), ok + "$-1\r\n", "HELLO opens, GET", ""},
-		"in a pipeline":   {command("SET a 1") + command("SET b 1"), ok, "SET, SET unanswered", ""},
-		"queued is an answer": {command("MULTI") + command("SET a 1") + command("EXEC"),
+		"one":             {asSent("set k v"), ok, "SET", ""},
+		"those that open": {asSent("HELLO 3") + asSent("get k"), ok + "$-1\r\n", "HELLO opens, GET", ""},
+		"in a pipeline":   {asSent("SET a 1") + asSent("SET b 1"), ok, "SET, SET unanswered", ""},
+		"queued is an answer": {asSent("MULTI") + asSent("SET a 1") + asSent("EXEC"),
 			ok + "+QUEUED\r\n*1\r\n+OK\r\n", "MULTI, SET, EXEC", ""},
-		"a script unknown": {command("EVALSHA x 0") + command("EVAL s 0"), "-NOSCRIPT No matching script\r\n:1\r\n", "EVALSHA, EVAL", ""},
-		"a push":           {command("GET a"), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n", "GET unanswered", ""},
-		"a subscription": {command("SUBSCRIBE a b"), "*3\r\n$9\r\nsubscribe\r\n$1\r\n" +
+		"a script unknown": {asSent("EVALSHA x 0") + asSent("EVAL s 0"), "-NOSCRIPT No matching script\r\n:1\r\n", "EVALSHA, EVAL", ""},
+		"a push":           {asSent("GET a"), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n", "GET unanswered", ""},
+		"a subscription": {asSent("SUBSCRIBE a b"), "*3\r\n$9\r\nsubscribe\r\n$1\r\n" +
 			"a\r\n:1\r\n*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n", "SUBSCRIBE", ""},
-		"half a subscription": {command("SUBSCRIBE a b"), "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n", "SUBSCRIBE unanswered", ""},
-		"answers cannot": {command("GET a") + command("MONITOR") + command("GET b"),
+		"half a subscription": {asSent("SUBSCRIBE a b"), "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n", "SUBSCRIBE unanswered", ""},
+		"answers cannot": {asSent("GET a") + asSent("MONITOR") + asSent("GET b"),
 			ok + ok, "GET unanswered, MONITOR unanswered, GET unanswered", "how many answers come to MONITOR is not known"},
-		"nothing can be read":  {command("GET a") + "*1\r\n?\r\n" + command("GET b"), "$-1\r\n", "GET", "no value begins with '?'"},
-		"an answer that is no": {command("GET a") + command("GET b"), "$-1\r\n?\r\n", "GET, GET unanswered", "no value begins with '?'"},
-		"a strange name":       {command(strings.Repeat("x\x00", 40)), "", strings.Repeat("X?", 16) + " unanswered", ""},
+		"nothing can be read":  {asSent("GET a") + "*1\r\n?\r\n" + asSent("GET b"), "$-1\r\n", "GET", "no value begins with '?'"},
+		"an answer that is no": {asSent("GET a") + asSent("GET b"), "$-1\r\n?\r\n", "GET, GET unanswered", "no value begins with '?'"},
+		"a strange name":       {asSent(strings.Repeat("x\x00", 40)), "", strings.Repeat("X?", 16) + " unanswered", ""},
 	} {
 		for _, piece := range []int{1, 7, 1 << 20} {
 			r, told := telling()
@@ -456,11 +456,11 @@ func TestCommandsAreTold(t *testing.T) {
 		}
 	}
 	r, told := telling()
-	r.feed(false, command("GET a"), 100)
+	r.feed(false, asSent("GET a"), 100)
 	r.reader.Flush()
 	r.feed(true, "$-1\r\n", 100)
 	r.end()
-	r.feed(false, command("GET b"), 100)
+	r.feed(false, asSent("GET b"), 100)
 	if text := strings.Join(*told, ", "); text != "GET unanswered, GET unanswered" || len(r.reader.unreported) > 0 {
 		t.Errorf("flushed, and after the end: %q, %d connections", text, len(r.reader.unreported))
 	}
@@ -486,7 +486,7 @@ func TestAnswersAreToldWhenTheyGoOn(t *testing.T) {
 	}
 	c := dial(t, at)
 	send := func(words string) {
-		if _, err := io.WriteString(c, command(words)); err != nil {
+		if _, err := io.WriteString(c, asSent(words)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -127,7 +127,7 @@ func BenchmarkConnect(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				_, _ = c.Write([]byte(command("ECHO x")))
+				_, _ = c.Write([]byte(asSent("ECHO x")))
 				_, _ = c.Read(make([]byte, 10))
 				_ = c.Close()
 			}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
@@ -28,8 +29,10 @@ type ConnReader struct {
 	Message func(world.Message)
 	// RunWords are the words of a command as the run calls them; nil: as they are.
 	RunWords func(words []string) []string
-	Unread   func(l world.Link, answers bool, why string)
-	Go       func(func())
+	// Abilities say what commands can do to the lock's key; nil: the run does not wait for that.
+	Abilities *world.Abilities
+	Unread    func(l world.Link, answers bool, why string)
+	Go        func(func())
 	// Command takes each command with when it left and when it was answered, on the machine's
 	// monotonic clock: when that is known, or its connection ends, or Flush is called. Nil:
 	// nobody wants to know.
@@ -58,6 +61,7 @@ type conn struct {
 
 	mu                sync.Mutex
 	requests, answers directionReader
+	transaction       world.Transaction
 	// expected are the commands whose answers have not come.
 	expected resp.Pairing[expected]
 	// sent are the commands that MONITOR has not shown, lastBlocking the latest that it has of those that can wait. multi: what
@@ -86,8 +90,9 @@ type directionReader struct {
 
 // expected is a command whose answer is to come.
 type expected struct {
-	// words are the command's, where the run may wait for its answer.
+	// words are the command's, where the run waits for its answer. can is what it can do to the lock's key.
 	words []string
+	can   command.Can
 	// own: it is ours, and the client does not see the answer.
 	own bool
 	// command is what Command is to take; nil: nothing.
@@ -158,6 +163,7 @@ type readResult struct {
 	replaced bool
 	// awaited has the words of the message that ends with them, where the run waits for it.
 	awaited []string
+	can     command.Can
 	// answered is the command that they answer, where Command is to take it.
 	answered *world.Command
 }
@@ -196,9 +202,9 @@ func (c *conn) readMessage(answers bool, data []byte) readResult {
 	if first := !s.inMessage; whole {
 		kind, words := s.Message()
 		if answers {
-			p.awaited, p.answered = c.readAnswer(kind, words, s.Null())
+			p.awaited, p.can, p.answered = c.readAnswer(kind, words, s.Null())
 		} else {
-			p.awaited = c.readCommand(words)
+			p.awaited, p.can = c.readCommand(words)
 			if p.replaced = first && c.rename(words); p.replaced {
 				p.instead = resp.AppendCommand(nil, words...)
 			}
@@ -232,32 +238,33 @@ func (c *conn) stopReading(s *directionReader, why string) {
 }
 
 // readCommand takes in a command, and returns its words where the run waits for it.
-func (c *conn) readCommand(words []string) (awaited []string) {
+func (c *conn) readCommand(words []string) (awaited []string, can command.Can) {
 	if len(words) == 0 {
-		return nil
+		return nil, 0
 	}
 	name := strings.ToUpper(words[0])
-	command := c.newCommand(words)
-	c.expect(words, command, c.remember(name, words))
+	sent := c.newCommand(words)
+	run := c.runWords(words)
+	can = c.reader.Abilities.Of(c.link.To, run)
+	c.expect(words, run, can, sent, c.remember(name, words))
 	if c.over || c.answers.blind {
-		c.report(command)
+		c.report(sent)
 	}
-	return c.awaitedWords(false, words)
+	if !c.awaits.Fit(c.link, false, run, can) {
+		return nil, 0
+	}
+	return run, can
 }
 
-// awaitedWords are the words of a message for which the run waits, as the run calls them; nil: it does
-// not.
-func (c *conn) awaitedWords(answer bool, words []string) []string {
+// runWords are the words of a command as the run calls them, where it may wait for that; else there are none.
+func (c *conn) runWords(words []string) []string {
 	if len(c.awaits) == 0 {
 		return nil
 	}
-	if c.reader.RunWords != nil {
-		words = c.reader.RunWords(words)
+	if c.reader.RunWords == nil {
+		return words
 	}
-	if !c.awaits.Fit(c.link, answer, words) {
-		return nil
-	}
-	return words
+	return c.reader.RunWords(words)
 }
 
 // newCommand is a command that leaves its client, where Command is to take it.
@@ -327,8 +334,8 @@ func (r *ConnReader) Flush() {
 	}
 }
 
-// expect takes note that the answer to a command is to come.
-func (c *conn) expect(words []string, command *world.Command, sent *sentCommand) {
+// expect takes note that the answer to a command is to come. The run calls it by its own words.
+func (c *conn) expect(words, run []string, can command.Can, command *world.Command, sent *sentCommand) {
 	if c.answers.blind || c.needsNoAnswers() {
 		return
 	}
@@ -336,17 +343,21 @@ func (c *conn) expect(words []string, command *world.Command, sent *sentCommand)
 		c.stopReading(&c.answers, fmt.Sprintf("more than %d commands have no answer", maxExpected))
 		return
 	}
-	if err := c.expected.Ask(words, expected{words: c.awaitedWords(true, words), command: command, sent: sent}); err != nil {
+	c.transaction.Ask(words, can)
+	if can = c.transaction.Answered(words, can); !c.awaits.Fit(c.link, true, run, can) {
+		run = nil
+	}
+	if err := c.expected.Ask(words, expected{words: run, can: can, command: command, sent: sent}); err != nil {
 		c.stopReading(&c.answers, err.Error())
 	}
 }
 
 // readAnswer takes in what a node sends, and returns the words of the command that it answers
 // where the run waits for it.
-func (c *conn) readAnswer(kind resp.Kind, words []string, null bool) (awaited []string, command *world.Command) {
+func (c *conn) readAnswer(kind resp.Kind, words []string, null bool) (awaited []string, can command.Can, answered *world.Command) {
 	head, answers := c.expected.Answer(kind, words)
 	if !answers {
-		return nil, nil
+		return nil, 0, nil
 	}
 	if head.sent != nil {
 		c.learnAnswer(head.sent, kind, words, null)
@@ -354,7 +365,7 @@ func (c *conn) readAnswer(kind resp.Kind, words []string, null bool) (awaited []
 	if !resp.PutsOff(kind, words) {
 		awaited = head.words
 	}
-	return awaited, head.command
+	return awaited, head.can, head.command
 }
 
 // rename puts the link's name in the place of that which a command gives the connection,

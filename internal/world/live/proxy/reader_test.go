@@ -181,7 +181,7 @@ func TestHeldMessagesAreRead(t *testing.T) {
 	send := func(words ...string) {
 		t.Helper()
 		for _, one := range words {
-			if _, err := io.WriteString(c, command(one)); err != nil {
+			if _, err := io.WriteString(c, asSent(one)); err != nil {
 				t.Fatal(err)
 			}
 		}

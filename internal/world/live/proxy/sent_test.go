@@ -42,7 +42,7 @@ func (n *named) feed(answers bool, text string) {
 // send has the client send a command.
 func (n *named) send(words string) {
 	before := n.reader.waiting.Load()
-	n.feed(false, command(words))
+	n.feed(false, asSent(words))
 	if n.reader.waiting.Load() > before {
 		n.sentAt = append(n.sentAt, n.sent[len(n.sent)-1].at)
 	}
@@ -308,15 +308,15 @@ func TestTooMuchToRemember(t *testing.T) {
 	first := n.name
 	n.play(t, "> SET a 1 \n < +OK \n end")
 	n.open(n.reader)
-	many := strings.Repeat(command("SET k v"), 1000)
+	many := strings.Repeat(asSent("SET k v"), 1000)
 	for range maxWaiting/1000 - 1 {
 		n.feed(false, many)
 	}
-	n.feed(false, strings.Repeat(command("SET k v"), 998))
+	n.feed(false, strings.Repeat(asSent("SET k v"), 998))
 	if n.reader.named(first) == nil {
 		t.Fatalf("%d wait, and the first is forgotten", n.reader.waiting.Load())
 	}
-	n.feed(false, command("SET l v"))
+	n.feed(false, asSent("SET l v"))
 	if n.reader.named(first) != nil || n.forgot {
 		t.Errorf("what ended is there: %v; the latest is forgotten: %v", n.reader.named(first) != nil, n.forgot)
 	}

@@ -360,7 +360,8 @@ func forgotten(ctx context.Context, s *suite) error {
 	h, err = s.getWithin(ctx, c2, 3*s.ttl()+3*time.Second)
 	if err != nil {
 		return amend(err, "c1 had forgotten the lock; the TTL is "+s.ttl().String(),
-			"let whatever renews the lock notice that nobody has it any more: a weak reference, a finalizer. In the program, only release and extend of the grant may refer to it")
+			"let whatever renews the lock notice that nobody has it any more, by a weak reference or a finalizer. "+
+				"In the program, only release and extend of the grant may refer to it")
 	}
 	return s.give(ctx, c2, h)
 }

@@ -92,7 +92,8 @@ func AnswerTo(m, got Message, sent, now time.Duration) (Answer, error) {
 	if got.Type == Error {
 		return Answer{}, saysError(got)
 	}
-	want := map[Type]Type{AcquireType: Acquired, ReleaseType: Released, ExtendType: Extended, ForgetType: Forgotten, ClocksType: ClocksType}[m.Type]
+	want := map[Type]Type{AcquireType: Acquired, ReleaseType: Released, ExtendType: Extended,
+		ForgetType: Forgotten, ClocksType: ClocksType}[m.Type]
 	if got.Type != want && got.Type != Refused && got.Type != Unknown {
 		return Answer{}, fmt.Errorf("the lock program answered %q to %q: want %q, %q or %q", got.Type, m.Type, want, Refused, Unknown)
 	}

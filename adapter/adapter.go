@@ -64,8 +64,9 @@ type Grant struct {
 	// Token is the fencing token.
 	Token *int64
 
-	held context.Context // until the release begins
-	end  context.CancelFunc
+	held      context.Context // until the release begins
+	end       context.CancelFunc
+	unwatched chan struct{} // closed when nobody looks at it any more
 }
 
 // Program is what a lock program says of itself.
@@ -74,7 +75,8 @@ type Program struct {
 	Version  string `json:"version"`
 	Homepage string `json:"homepage,omitempty"`
 	// Can lists what the library does: validity (Grant.Until), renew (it renews by
-	// itself), lost, extend, token, owner, busy: the goroutine that got the lock computes
+	// itself), lost, extend, token, owner; forget: nothing but the library refers to a
+	// lock whose grant is dropped; busy: the goroutine that got the lock computes
 	// after each grant for as long as the simulator asks, as the user's code would; and
 	// setup-again: the lock can be opened again, for another trial, after what was given to
 	// Setup.OnClose. math/rand begins anew then, in a program that has the directive

@@ -13,9 +13,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -28,7 +30,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-var closed []string
+var (
+	closed    []string
+	collected atomic.Int64
+)
 
 // openTest is the lock of testdata/program.py, in Go. The lock's key says what it does.
 func openTest(s Setup) (Acquire, error) {
@@ -80,6 +85,11 @@ func openTest(s Setup) (Acquire, error) {
 			g.Extend = func(context.Context) (time.Time, error) { return time.Now().Add(2 * time.Second), nil }
 		case "again":
 			g.Owner = fmt.Sprint(s.TTL.Seconds(), " ", strings.Join(closed, ""))
+		case "forget":
+			handle := new([1]string)
+			runtime.AddCleanup(handle, func(n *atomic.Int64) { n.Add(1) }, &collected)
+			g.Release = func(context.Context) error { handle[0] = "released"; return nil }
+			g.Owner = fmt.Sprint(collected.Load())
 		case "events":
 			renewed, lost := make(chan time.Time), make(chan struct{})
 			g.Renewed, g.Lost = renewed, lost
@@ -483,6 +493,25 @@ func TestEvents(t *testing.T) {
 		if renewed["grant"] != 5.0 || lost["grant"] != 5.0 || (lost["at_ns"] != nil) != (before != 0) {
 			t.Errorf("got %v and %v", renewed, lost)
 		}
+	})
+}
+
+// TestForget: nothing of the program refers to a lock any more whose grant was dropped. The collector of a language may be late once, or
+// take an old word on a stack for a reference.
+func TestForget(t *testing.T) {
+	inEach(t, func(t *testing.T, language string) {
+		p := opened(t, language, "forget")
+		for id := 1; id < 100; id += 2 {
+			p.say(fmt.Sprintf(`{"type":"acquire","id":%d,"wait_ms":100}`, id))
+			if p.hear("acquired")["owner_b64"] != base64.StdEncoding.EncodeToString([]byte("0")) {
+				return
+			}
+			p.say(fmt.Sprintf(`{"type":"forget","id":%d,"grant":%d}`, id+1, id))
+			p.hear("forgotten")
+			p.say(fmt.Sprintf(`{"type":"release","id":%d,"grant":%d}`, id+1, id))
+			p.hear("refused")
+		}
+		t.Error("no lock was collected")
 	})
 }
 

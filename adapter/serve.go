@@ -11,6 +11,7 @@ import (
 	"io"
 	mathrand "math/rand"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -112,6 +113,8 @@ func (s *server) handle(m message) error {
 		delete(s.waiting, m.ID)
 	case m.Type == "acquire" && s.acquire != nil:
 		go s.get(m)
+	case m.Type == "forget":
+		go s.forget(m)
 	case m.Type == "release", m.Type == "extend":
 		go s.use(m, s.grants[m.Grant])
 	default:
@@ -218,6 +221,7 @@ func (s *server) get(m message) {
 	g, err := s.acquire(ctx)
 	if err == nil {
 		g.held, g.end = context.WithCancel(context.Background())
+		g.unwatched = make(chan struct{})
 		s.mu.Lock()
 		s.grants[m.ID] = g
 		s.mu.Unlock()
@@ -255,6 +259,23 @@ func (s *server) use(m message, g Grant) {
 	s.answer(m.ID, map[string]string{"release": "released", "extend": "extended"}[m.Type], Grant{Until: until}, err)
 }
 
+// forget drops a grant and all that refers to it. What a finalizer keeps goes with the second collection.
+func (s *server) forget(m message) {
+	s.mu.Lock()
+	g, held := s.grants[m.Grant]
+	delete(s.grants, m.Grant)
+	s.mu.Unlock()
+	err := fmt.Errorf("%w: grant %d is not held", ErrRefused, m.Grant)
+	if held {
+		g.end()
+		<-g.unwatched
+		g, err = Grant{}, nil
+		runtime.GC()
+		runtime.GC()
+	}
+	s.answer(m.ID, "forgotten", g, err)
+}
+
 // answer sends what an operation has brought.
 func (s *server) answer(id uint64, done string, g Grant, err error) {
 	l := line{"type": done, "id": id}
@@ -278,6 +299,7 @@ func (s *server) answer(id uint64, done string, g Grant, err error) {
 
 // watch tells what the library says of a grant, until its release begins.
 func (s *server) watch(id uint64, g Grant) {
+	defer close(g.unwatched)
 	for g.held.Err() == nil {
 		l := line{"type": "lost", "grant": id}
 		select {

@@ -5,6 +5,8 @@ import { execSync } from 'node:child_process'
 const about = { name: 'test', version: '1.0', kind: 'single', keys: ['{key}'], can: ['validity', 'setup-again'], points: ['inside', 'not armed'] }
 
 const closed = []
+let collected = 0
+const registry = new FinalizationRegistry(() => collected++)
 
 function refuse() {
   throw new Refused('taken')
@@ -48,6 +50,13 @@ serve(about, (setup) => {
       case 'again':
         grant.owner = `${setup.ttl / 1000} ${closed.join('')}`
         break
+      case 'forget': {
+        const handle = {}
+        registry.register(handle, 1)
+        grant.release = () => handle
+        grant.owner = String(collected)
+        break
+      }
       case 'events':
         grant.renewed(performance.now() + 3000)
         grant.lost('nobody answers')

@@ -9,6 +9,17 @@ function refuse(): never
     throw new Refused('taken');
 }
 
+final class Handle
+{
+    public static int $collected = 0;
+    public ?Handle $self = null;
+
+    public function __destruct()
+    {
+        self::$collected++;
+    }
+}
+
 $flooding = null;
 $closed = '';
 $program = new Program('test', '1.0', kind: 'single', keys: ['{key}'], can: ['validity', 'setup-again'], points: ['inside', 'not armed'],
@@ -57,6 +68,12 @@ SimAdapter\serve($program, function (Setup $setup) use (&$flooding, &$closed) {
                 break;
             case 'again':
                 $grant->owner = "$setup->ttl $closed";
+                break;
+            case 'forget':
+                $handle = new Handle();
+                $handle->self = $handle; // a cycle, which counting references does not free
+                $grant->release = fn () => $handle;
+                $grant->owner = (string) Handle::$collected;
                 break;
             case 'events':
                 $grant->renewed(hrtime(true) / 1e9 + 3);

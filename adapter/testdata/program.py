@@ -3,12 +3,18 @@ import os
 import sys
 import threading
 import time
+import weakref
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "sdk", "python"))
 from sim_adapter import Grant, Program, Refused, Unsupported, serve  # noqa: E402
 
 
-closed = []
+closed, collected = [], []
+
+
+class Handle:
+    def release(self):
+        pass
 
 
 def refuse():
@@ -48,6 +54,11 @@ def open_lock(setup):
             grant.extend = lambda: time.monotonic() + 2
         if setup.key == "again":
             grant.owner = f"{setup.ttl} {''.join(closed)}"
+        if setup.key == "forget":
+            handle = Handle()
+            handle.self = handle  # a cycle, which counting references does not free
+            weakref.finalize(handle, collected.append, 1)
+            grant.release, grant.owner = handle.release, str(len(collected))
         if setup.key == "events":
             grant.renewed(time.monotonic() + 3)
             grant.lost("nobody answers")

@@ -3,7 +3,8 @@
 # The lock program of program_test.go, in Ruby. The lock's key says what it does.
 require_relative "../../sdk/ruby/sim_adapter"
 
-closed = []
+closed, collected = [], []
+collect = proc { collected << 1 } # it refers to no lock
 
 def refuse = raise(SimAdapter::Refused, "taken")
 
@@ -40,6 +41,10 @@ SimAdapter.serve(**about) do |setup|
                                     extend: -> { monotonic + 2 })
     when "again"
       grant = SimAdapter::Grant.new(release: release, owner: "#{setup.ttl} #{closed.join}")
+    when "forget"
+      handle = Object.new
+      ObjectSpace.define_finalizer(handle, collect)
+      grant = SimAdapter::Grant.new(release: -> { handle }, owner: collected.size.to_s)
     when "events"
       grant.renewed(monotonic + 3)
       grant.lost("nobody answers")

@@ -19,11 +19,11 @@ def open_lock(setup):
 
     def acquire(wait):
         lock = redis_lock.Lock(client, setup.key, expire=ttl, auto_renewal=RENEWS)
-        seconds = None if wait is None else max(1, int(wait))
-        if seconds and not RENEWS:
-            seconds = min(seconds, ttl)  # the library refuses more
-        if not lock.acquire(timeout=seconds):
-            raise Refused("taken")
+        left = None if wait is None else max(1, int(wait))
+        while not lock.acquire(timeout=left and min(left, ttl)):  # the library refuses to wait for longer than a TTL
+            left -= ttl
+            if left <= 0 or not RENEWS:  # who renews may hold the lock for longer: its waiters ask again
+                raise Refused("taken")
 
         def release():
             try:
@@ -37,5 +37,5 @@ def open_lock(setup):
 
 
 serve(Program("python-redis-lock", redis_lock.__version__, kind="single", keys=["lock:{key}"],
-              can=["owner"] + ["extend"] * hasattr(redis_lock.Lock, "extend") + ["renew"] * RENEWS, ttl_min_ms=1000, ttl_step_ms=1000,
+              can=["owner"] + ["extend"] * hasattr(redis_lock.Lock, "extend") + ["renew", "forget"] * RENEWS, ttl_min_ms=1000, ttl_step_ms=1000,
               homepage="https://github.com/ionelmc/python-redis-lock"), open_lock)

@@ -25,7 +25,7 @@ type Belief struct {
 // Promise is an end of validity, and when the client was told of it.
 type Promise struct{ Made, Until time.Duration }
 
-var ends = [...]string{facts.Endless: "holds on", facts.Released: "asks to release", facts.Killed: "is killed",
+var ends = [...]string{facts.Endless: "holds on", facts.Released: "asks to release", facts.Dropped: "forgets it", facts.Killed: "is killed",
 	facts.Superseded: "asks for the lock anew"}
 
 // Beliefs are those of a history's clients, as the verdicts count them, in the order

@@ -316,7 +316,7 @@ func (c *changed) revived(yield func(*history.History) bool) {
 		for ; c.Events[call].Process != client || c.Events[call].F != history.Acquire || c.Events[call].Type != history.Invoke; call-- {
 		}
 		ends := func(e history.Event) bool {
-			return e.Process == client && e.Type == history.Invoke && (e.F == history.Release || e.F == history.Acquire)
+			return e.Process == client && e.Type == history.Invoke && (e.F == history.Release || e.F == history.Forget || e.F == history.Acquire)
 		}
 		for k := g; k < len(c.Events) && (k == g || !ends(c.Events[k])); k++ {
 			var sets, free []history.Event

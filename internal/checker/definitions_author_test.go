@@ -372,7 +372,13 @@ func (a *author) hold(c *actor) {
 		if a.plot.releases > 0 && a.chance(70) {
 			a.vanishes(c)
 		}
-		a.invoke(c, history.Release, v)
+		if a.plot.releases == 0 && a.chance(10) {
+			a.invoke(c, history.Forget, v)
+			a.add(c.name, history.OK, history.Forget, history.Value{Section: v.Section, Owner: v.Owner})
+			delete(c.doing, history.Forget)
+		} else {
+			a.invoke(c, history.Release, v)
+		}
 		c.held = c.held[:len(c.held)-1]
 	}
 }

@@ -591,7 +591,7 @@ func (t *terms) namesEnd(i int) bool {
 }
 
 // doneWith is the event in which the owner of the key that was set in event i no longer
-// wanted it ("when it asks for the release, when the attempt fails or stays unknown, when
+// wanted it ("when it asks for the release or forgets the lock, when the attempt fails or stays unknown, when
 // the client asks again without re-entering, or when it is killed"; -1: never), and
 // whether the client was killed. "If several attempts used the key's owner value, the last
 // of these ends counts. If none did, the end of another attempt counts: of those of the

@@ -367,7 +367,7 @@ func (t *terms) heldOn(g *grant, p *op, at int64, i int) bool {
 		if answered && p.said.ValidUntil().IsSet() && g.isRenewedBy(p) {
 			return true
 		}
-	case history.Release:
+	case history.Release, history.Forget:
 	default:
 		// "or the client invoked an operation on the resource while it acted under no grant of another lock"
 		others := slices.ContainsFunc(t.actsUnder(p), func(under *grant) bool { return under.lock != g.lock })

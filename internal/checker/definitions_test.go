@@ -158,7 +158,7 @@ type op struct {
 	call, ret         int64
 	// asked and said are the values of the two events.
 	asked, said history.Value
-	// ends are the grants whose belief a release or an acquire ends.
+	// ends are the grants whose belief a release or a forget ends.
 	ends []*grant
 	// reenters says that an acquire is a re-entry, outer is the grant that it re-enters.
 	reenters bool
@@ -252,8 +252,8 @@ func (t *terms) end(g *grant, i int) { g.ended, g.end = i, int64(t.events[i].Tim
 func (t *terms) believeOp(p *op, i int) {
 	open := t.open(p, i)
 	switch {
-	case p.f == history.Release && p.invoked == i:
-		// "A release ends one open grant: the latest one with the release's owner
+	case (p.f == history.Release || p.f == history.Forget) && p.invoked == i:
+		// "The invocation of a `release` or a `forget`. It ends one open grant: the latest one with its owner
 		// value, or else the latest one."
 		if named := withOwner(open, p.owner); len(named) > 0 {
 			open = named

@@ -136,7 +136,7 @@ func (t *terms) starved(within []between) (violated, chances bool) {
 
 // givenBack: "The lock is free once every grant so far has been given back: its release
 // was answered, or its promise is over. An answer of unknown outcome does not count as an
-// answer. A grant without a promise is also given back when its client is killed, or asks
+// answer. A grant without a promise is also given back when its client is killed, forgets it, or asks
 // again without re-entering. A loss gives nothing back: its promise counts as if the loss had
 // not been told, because the keys may stay until then."
 func (t *terms) givenBack(g *grant) int64 {
@@ -147,6 +147,9 @@ func (t *terms) givenBack(g *grant) int64 {
 	for _, p := range t.ops {
 		if p.f == history.Release && slices.Contains(p.ends, g) && p.outcome != history.Info {
 			back = min(back, p.ret)
+		}
+		if !promised && p.f == history.Forget && slices.Contains(p.ends, g) {
+			back = min(back, p.call)
 		}
 		if !promised && p.f == history.Acquire && p.client == g.client && p.lock == g.lock && p.invoked > g.answered && p.outer == nil {
 			back = min(back, p.call)

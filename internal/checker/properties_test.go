@@ -905,6 +905,46 @@ var propertyCases = []struct {
 		s.key(900, history.KeyExtended, "A", "c1", "c1-owner", 1000)
 		s.phase(5000, history.PhaseHealing)
 	}, Holds, "1 key"},
+	{"a lock that is renewed after it was forgotten", NoOrphanLock, func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
+		s.granted(2, "c1", 1000, -1)
+		s.forget(400, "c1")
+		s.key(900, history.KeyExtended, "A", "c1", "c1-owner", 1000)
+		s.phase(5000, history.PhaseHealing)
+	}, Violated, "after its owner no longer wanted it"},
+	{"a lock that runs out after it was forgotten", NoOrphanLock, func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
+		s.granted(2, "c1", 1000, -1)
+		s.forget(400, "c1")
+		s.key(1001, history.KeyExpired, "A", "", "c1-owner", 0)
+		s.phase(5000, history.PhaseHealing)
+	}, Holds, "1 key"},
+	{"a forgotten lock that nobody gets", DeadlockFree, func(s *script) {
+		s.acquire(0, 1, "c1", 1000, -1)
+		s.forget(400, "c1")
+		s.phase(401, history.PhaseHealing)
+		s.refused(500, 8000, "c2")
+	}, Violated, "c2 asked for a free lock for 7.00 s"},
+	{"a forgotten lock without an end", DeadlockFree, func(s *script) {
+		s.acquire(0, 1, "c1", -1, -1)
+		s.forget(400, "c1")
+		s.phase(401, history.PhaseHealing)
+		s.refused(500, 8000, "c2")
+	}, Violated, "c2 asked for a free lock for 7.50 s"},
+	{"a forgotten lock that somebody gets", DeadlockFree, func(s *script) {
+		s.acquire(0, 1, "c1", 1000, -1)
+		s.forget(400, "c1")
+		s.phase(401, history.PhaseHealing)
+		s.acquire(500, 1100, "c2", 2100, -1)
+	}, Holds, "within 100 ms"},
+	{"a forgotten lock is nobody's", ExclusiveBelief, func(s *script) {
+		s.acquire(0, 1, "c1", -1, -1)
+		s.add(2, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.forget(400, "c1")
+		s.granted(500, "c2", -1, -1)
+	}, Holds, "1 contended"},
 	{"a renewal of a lock program that had left at the release", NoOrphanLock, renewedAfterRelease(3), Holds, "1 key"},
 	{"a renewal of a lock program that left after the release",
 		NoOrphanLock, renewedAfterRelease(899), Violated, "after its owner no longer wanted it"},

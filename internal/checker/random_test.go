@@ -37,6 +37,9 @@ func randomScript(r *rand.Rand) *script {
 	if r.IntN(4) == 0 {
 		ops[2] = history.CAS
 	}
+	if r.IntN(4) == 0 {
+		ops[3] = history.Forget
+	}
 	kinds := []string{"pause", "kill", "stop", "clock-jump", "something"}
 	pending := map[string]history.F{}
 	s.h.Header.Quorum, s.h.Header.Renews = max(0, r.IntN(8)-4), true

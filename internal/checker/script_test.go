@@ -56,6 +56,11 @@ func (s *script) release(from, to int64, client string) {
 	s.add(to, client, history.OK, history.Release, history.Value{})
 }
 
+func (s *script) forget(ms int64, client string) {
+	s.add(ms, client, history.Invoke, history.Forget, history.Value{})
+	s.add(ms, client, history.OK, history.Forget, history.Value{})
+}
+
 func (s *script) read(ms int64, client string, section int, n int64) {
 	s.add(ms, client, history.Invoke, history.Read, history.Value{Section: section})
 	s.add(ms+1, client, history.OK, history.Read, history.Value{Section: section, Number: history.Some(n)})

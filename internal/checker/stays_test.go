@@ -68,6 +68,7 @@ func TestStaysHeld(t *testing.T) {
 		{"never renewed", renewing(1, 0, expires(1004, "A")), Violated,
 			"the lock of c1 was gone 999 ms after it was granted: it was not kept (the TTL is 1.00 s)"},
 		{"renewed twice", renewing(1, 1000, expires(2000, "A")), Violated, "2.00 s"},
+		{"forgotten before", renewing(1, 1000, both(func(s *script) { s.forget(1200, "c1") }, expires(2000, "A"))), Holds, "1 grant"},
 		{"told of it", renewing(1, 0, both(expires(1004, "A"), func(s *script) { s.lost(1004, "c1") })), Violated, ""},
 		{"told before", renewing(1, 0, both(func(s *script) { s.lost(1003, "c1") }, expires(1004, "A"))), Violated, ""},
 		{"its own deletion", renewing(1, 1000, func(s *script) { s.key(1200, history.KeyDeleted, "A", "c1", "c1-owner", -1) }), Violated, ""},

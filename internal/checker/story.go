@@ -111,6 +111,8 @@ func (s *story) tellEnd(g *facts.Grant, also string) {
 		s.tell(setting, len(s.j.History.Events)-1, "the history ends, and %s never asked to release%s", g.Client, also)
 	case facts.Released:
 		s.tell(setting, g.End, "%s asked to release%s", g.Client, also)
+	case facts.Dropped:
+		s.tell(setting, g.End, "%s forgot the lock%s", g.Client, also)
 	case facts.Killed:
 		s.tell(setting, g.End, "%s was killed%s", g.Client, also)
 	case facts.Superseded:

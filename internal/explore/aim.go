@@ -134,8 +134,8 @@ func (d *drawer) onOthers(r *rand.Rand, list []scenario.Fault) []scenario.Fault 
 func (d *drawer) until(r *rand.Rand, f *scenario.Fault) {
 	struck := f.Params.Target()
 	clients := slices.DeleteFunc(slices.Clone(d.cast.Clients), func(c string) bool { return c == struck })
-	points := []string{workload.Acquired, workload.Released}
-	if len(clients) == 0 || !slices.Contains(d.points, points[0]) {
+	points := slices.DeleteFunc([]string{workload.Acquired, workload.Released}, func(p string) bool { return !slices.Contains(d.points, p) })
+	if len(clients) == 0 || len(points) == 0 {
 		return
 	}
 	f.Until = &nemesis.Passing{Client: clients[r.IntN(len(clients))], Point: points[r.IntN(len(points))], Nth: 1 + r.IntN(d.sections)}

@@ -78,7 +78,7 @@ func (s *observer) see(e *history.Event) bool {
 			return true
 		}
 		return false
-	case history.Release:
+	case history.Release, history.Forget:
 		if c := slices.Index(s.clients, e.Process); c >= 0 && e.Type == history.Invoke {
 			s.believing &^= 1 << c
 			s.ended[c] = min(s.until[c], e.Time)

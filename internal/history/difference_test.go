@@ -66,7 +66,7 @@ func TestFirstDifference(t *testing.T) {
 
 // Whatever an event is about, there are words for it, and they are no longer than a few lines.
 func TestEveryEventHasWords(t *testing.T) {
-	for _, f := range []F{Acquire, Extend, Release, Read, Write, CAS, Transact, Snapshot} {
+	for _, f := range []F{Acquire, Extend, Release, Forget, Read, Write, CAS, Transact, Snapshot} {
 		for _, kind := range []Type{Invoke, OK, Fail, Info} {
 			words := (&Event{Process: "c1", F: f, Type: kind}).words()
 			if strings.TrimPrefix(words, "c1 ") == "" || strings.Contains(words, string(f)+":") {

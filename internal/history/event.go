@@ -63,9 +63,11 @@ const (
 	Acquire F = "acquire"
 	Extend  F = "extend"
 	Release F = "release"
-	Read    F = "read"
-	Write   F = "write"
-	CAS     F = "cas"
+	// Forget: the client drops its lock, and neither releases nor extends it.
+	Forget F = "forget"
+	Read   F = "read"
+	Write  F = "write"
+	CAS    F = "cas"
 	// Transact appends a number to two lists that belong together; Snapshot
 	// looks at both.
 	Transact F = "txn"
@@ -165,7 +167,7 @@ type Event struct {
 // IsOp reports whether the event belongs to an operation of a client.
 func (e *Event) IsOp() bool {
 	switch e.F {
-	case Acquire, Extend, Release, Read, Write, CAS, Transact, Snapshot:
+	case Acquire, Extend, Release, Forget, Read, Write, CAS, Transact, Snapshot:
 		return true
 	}
 	return false

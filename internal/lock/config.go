@@ -126,6 +126,12 @@ type Algorithm struct {
 // Renews reports that it renews its lease in the background.
 func (a Algorithm) Renews() bool { return slices.Contains(a.Points, PointBeforeExtend) }
 
+// Forgets reports that it notices when its client forgets it (Forgetter).
+func (a Algorithm) Forgets() bool {
+	_, is := a.New(Config{}, nil).(Forgetter)
+	return is
+}
+
 // NodeRange says how many nodes it uses: "at least one node".
 func (a Algorithm) NodeRange() string {
 	switch {

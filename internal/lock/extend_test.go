@@ -296,3 +296,25 @@ func TestExtendByHand(t *testing.T) {
 		}
 	}
 }
+
+// The watchdog of a grant that was forgotten ends, as a finalizer would end it, unless that is its mistake.
+func TestForgottenIsNotRenewed(t *testing.T) {
+	for _, algorithm := range []string{"watchdog", "redlock-extend"} {
+		for keeps, renewals := range map[bool]int{false: 1, true: 6} {
+			tb, e, l := watched(t, algorithm, lock.Mistakes{KeepRenewing: keeps})
+			g, _ := l.Acquire()
+			e.onSleep = func(n int) {
+				if n == 2 {
+					l.(lock.Forgetter).Forget(g)
+				}
+				if n > 5 {
+					tb.nodes[0].Memory().Del("lock") // to end the test
+				}
+			}
+			e.spawned[0]()
+			if got := len(e.background); got != renewals {
+				t.Errorf("%s, by mistake %v: renewed %d times, not %d", algorithm, keeps, got, renewals)
+			}
+		}
+	}
+}

@@ -60,3 +60,9 @@ type Extender interface {
 	// more. Info: unknown.
 	Extend(Grant) (Grant, Result)
 }
+
+// Forgetter is a lock that notices when its client drops a grant without releasing it, as a finalizer or a weak reference would: from then
+// on it does nothing more for the grant, and the lease runs out.
+type Forgetter interface {
+	Forget(Grant) Result
+}

@@ -15,7 +15,7 @@ type Mistakes struct {
 	RaiseOnError bool `json:"raise_on_error,omitempty" yaml:"node_error" doc:"a node that cannot be asked counts as a no, or makes acquire fail (redlock-rb 60)" default:"counts-as-no" values:"counts-as-no,raises" mistake:"raises"`
 	// SameValue lets a late clean-up of a failed attempt delete the keys of the next.
 	SameValue    bool `json:"same_value,omitempty" yaml:"value" doc:"each attempt writes a value of its own, or all attempts of a client the same" default:"per-attempt" values:"per-attempt,per-client" mistake:"per-client"`
-	KeepRenewing bool `json:"keep_renewing,omitempty" yaml:"stop_renewal" doc:"release stops the watchdog (redisson 7272)" default:"true" mistake:"false"`
+	KeepRenewing bool `json:"keep_renewing,omitempty" yaml:"stop_renewal" doc:"the watchdog stops when the lock is released, or forgotten (redisson 7272, python-redis-lock 33)" default:"true" mistake:"false"`
 	// NeverRenew is a watchdog that nobody starts.
 	NeverRenew   bool `json:"never_renew,omitempty" yaml:"renewal" doc:"the watchdog renews the lease for as long as it is held, or never" default:"true" mistake:"false"`
 	RenewalFrees bool `json:"renewal_frees,omitempty" yaml:"renewal_keeps" doc:"a renewal lengthens the lease, or runs the script that releases (sherlock 66)" default:"true" mistake:"false"`

@@ -27,7 +27,10 @@ type extendingRedlock struct {
 	renewal renewal
 }
 
-var _ Lock = (*extendingRedlock)(nil)
+var (
+	_ Lock      = (*extendingRedlock)(nil)
+	_ Forgetter = (*extendingRedlock)(nil)
+)
 
 func (l *extendingRedlock) Acquire() (Grant, Result) { return l.renewal.begin(l.redlock.Acquire()) }
 
@@ -35,6 +38,9 @@ func (l *extendingRedlock) Release(g Grant) Result {
 	l.renewal.end()
 	return l.redlock.Release(g)
 }
+
+// Forget implements Forgetter.
+func (l *extendingRedlock) Forget(Grant) Result { return l.renewal.forget() }
 
 func (l *extendingRedlock) Remaining(g Grant) time.Duration {
 	return l.redlock.Remaining(l.renewal.latest(g))

@@ -61,4 +61,12 @@ func (l *reentrant) Release(g Grant) Result {
 	return l.single.Release(g)
 }
 
+// Forget implements Forgetter. The leaky one does not clear its entry here, either.
+func (l *reentrant) Forget(Grant) Result {
+	if !l.leaky {
+		l.count = 0
+	}
+	return Result{Outcome: OK}
+}
+
 func (l *reentrant) Remaining(g Grant) time.Duration { return l.single.Remaining(g) }

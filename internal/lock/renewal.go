@@ -38,6 +38,12 @@ func (r *renewal) end() {
 	}
 }
 
+// forget ends it in the same way: nobody has the grant any more.
+func (r *renewal) forget() Result {
+	r.end()
+	return Result{Outcome: OK}
+}
+
 // latest is the grant as it was renewed last.
 func (r *renewal) latest(g Grant) Grant {
 	if held := r.heldGrant(); held.Owner == g.Owner {

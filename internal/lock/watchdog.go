@@ -38,7 +38,10 @@ type watchdog struct {
 	blind   bool
 }
 
-var _ Lock = (*watchdog)(nil)
+var (
+	_ Lock      = (*watchdog)(nil)
+	_ Forgetter = (*watchdog)(nil)
+)
 
 func (l *watchdog) Acquire() (Grant, Result) { return l.renewal.begin(l.single.Acquire()) }
 
@@ -46,6 +49,9 @@ func (l *watchdog) Release(g Grant) Result {
 	l.renewal.end()
 	return l.single.Release(g)
 }
+
+// Forget implements Forgetter.
+func (l *watchdog) Forget(Grant) Result { return l.renewal.forget() }
 
 func (l *watchdog) Remaining(g Grant) time.Duration { return l.single.Remaining(l.renewal.latest(g)) }
 

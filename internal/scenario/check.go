@@ -76,15 +76,16 @@ func (d *decoder) checkExtension(s *Setup) {
 	}
 }
 
-// checkLeave makes sure that a client which does not release its lock asks for it again.
+// checkLeave makes sure that a client which is to leave a lock in another way than by a release can do so.
 func (d *decoder) checkLeave(s *Setup) {
 	w := &s.Workload
-	if w.Leave != workload.LeavesHeld || !d.Sound("workload.kind", "workload.leave", "workload.sections") {
+	if w.Leave == workload.LeavesReleased || !d.Sound("workload.kind", "workload.leave", "workload.sections") {
 		return
 	}
 	switch algorithm, _ := lock.Lookup(s.Lock.Algorithm); {
 	case w.Workload().Pair:
 		d.ProblemAt("workload.leave", "%s takes no lock", w.Kind)
+	case w.Leave == workload.LeavesForgotten: // whoever renews is to notice
 	case algorithm.Renews():
 		d.ProblemAt("workload.leave", "nobody gets the lock again: %s renews what is not released", algorithm.Name)
 	case w.Sections == 1:

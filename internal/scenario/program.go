@@ -109,7 +109,8 @@ func (Abilities) Tag() string {
 func (s *Setup) NotApplicable(r *program.Ready) string {
 	for _, reason := range []func(*program.Ready) string{
 		s.takesNoLock, s.wantsOtherNodes, s.wantsRedis, s.wantsOtherTTL,
-		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsExtension, s.wantsLeaseToEnd, s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
+		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsExtension, s.wantsLeaseToEnd, s.wantsForgetting,
+		s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
 	} {
 		if text := reason(r); text != "" {
 			return text
@@ -225,6 +226,15 @@ func (s *Setup) wantsLeaseToEnd(r *program.Ready) string {
 		return ""
 	}
 	return "its client does not release the lock, and waits until the lease is over, which the lock renews"
+}
+
+// wantsForgetting: a lock that its program goes on to keep by itself must be dropped there, too.
+func (s *Setup) wantsForgetting(r *program.Ready) string {
+	keeps := r.Has(program.Renews) || r.Class == program.Session
+	if s.Workload.Leave != workload.LeavesForgotten || !keeps || r.Has(program.Forgets) {
+		return ""
+	}
+	return "its client forgets the lock, and the program cannot say that it drops it"
 }
 
 // wantsMore is about what the scenario asks for by name.

@@ -62,6 +62,9 @@ func Describe(c lock.Config, version string) program.Ready {
 	if a.Extends {
 		r.Can = append(r.Can, program.Extends)
 	}
+	if a.Forgets() {
+		r.Can = append(r.Can, program.Forgets)
+	}
 	if a.GrowingTokens() != lock.NoTokens {
 		r.Can, r.Points = append(r.Can, program.TellsToken), append(r.Points, lock.PointBeforeToken, lock.PointToken)
 	}

@@ -16,6 +16,8 @@
 //     })
 import fs from 'node:fs'
 import net from 'node:net'
+import v8 from 'node:v8'
+import vm from 'node:vm'
 
 const MAX_LINE = 1 << 20
 const BACKLOG = 1024 // lines that wait to be written
@@ -89,7 +91,7 @@ function takeOutput() {
 /** Speaks with the simulator until standard input ends, and exits. program is { name, version,
  *  kind, keys, can, homepage, points, ttl_min_ms, ttl_step_ms, lease }: its class (quorum, single,
  *  session or other), patterns of what the library writes, a list of validity, renew, lost,
- *  extend, token, owner, busy: then the event loop is kept busy after each grant for as long as the
+ *  extend, forget: then nothing but the library refers to a lock whose grant is dropped; token, owner, busy: then the event loop is kept busy after each grant for as long as the
  *  simulator asks, and setup-again; lease is 'ttl' if the key's value keeps the lease. openLock gets
  *  the setup, connects to the nodes, and returns a function that gets the lock once more: it takes
  *  the longest wait (undefined: no limit). Times are in ms. All functions may be async, and calls
@@ -129,8 +131,8 @@ function handle(program, openLock, text) {
   } else if (m.type === 'go' && waiting.has(m.id)) {
     waiting.get(m.id)()
     waiting.delete(m.id)
-  } else if (m.type === 'release' || m.type === 'extend' || (m.type === 'acquire' && acquire)) {
-    const action = { acquire: get, release, extend }[m.type]
+  } else if (['release', 'extend', 'forget'].includes(m.type) || (m.type === 'acquire' && acquire)) {
+    const action = { acquire: get, release, extend, forget }[m.type]
     action(m).catch((err) => send({ type: err instanceof Refused ? 'refused' : 'unknown', id: m.id, why: String(err) }))
   } else {
     throw new Error('not known, or not in this place')
@@ -207,6 +209,16 @@ async function extend(m) {
   const grant = held(m)
   if (!grant.extend) return fail('this lock cannot extend')
   send(promise({ type: 'extended', id: m.id }, await grant.extend()))
+}
+
+/** Drops the grant and all that refers to it, and collects garbage, once this turn of the event loop is over. */
+async function forget(m) {
+  held(m)._ended = grants.delete(m.grant)
+  await new Promise((done) => setImmediate(done))
+  v8.setFlagsFromString('--expose-gc')
+  vm.runInNewContext('gc')()
+  await new Promise((done) => setImmediate(done)) // finalizers come after it
+  send({ type: 'forgotten', id: m.id })
 }
 
 function atPoint(name) {

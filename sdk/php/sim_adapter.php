@@ -38,7 +38,7 @@ final class Refused extends \RuntimeException {}
 final class Unsupported extends \RuntimeException {}
 
 /** What a lock program says of itself: its class (quorum, single, session or other), patterns of
- *  what the library writes, a list of validity, renew, lost, extend, token, owner, busy, setup-again. tick is called
+ *  what the library writes, a list of validity, renew, lost, extend, forget, token, owner, busy, setup-again. tick is called
  *  every 20 ms while no request is under way: for a lock that renews itself, or sees a loss. lease
  *  is 'ttl' if the key's value keeps the lease, whatever end the key has. */
 final class Program
@@ -171,7 +171,7 @@ final class Conversation
             send(['type' => 'clocks', 'id' => $m['id'], 'wall_ms' => microtime(true) * 1e3, 'monotonic_ms' => hrtime(true) / 1e6]);
         } elseif ($type === 'go' && ($this->passed[$m['id'] - 1] ?? null) === false) {
             $this->passed[$m['id'] - 1] = true;
-        } elseif ($type === 'acquire' && $this->acquire || $type === 'release' || $type === 'extend') {
+        } elseif ($type === 'acquire' && $this->acquire || in_array($type, ['release', 'extend', 'forget'], true)) {
             try {
                 $this->$type($m);
             } catch (\Throwable $e) {
@@ -242,6 +242,15 @@ final class Conversation
     {
         $extend = $this->held($m)->extend ?? fail('this lock cannot extend');
         send(['type' => 'extended', 'id' => $m['id']] + promise($extend()));
+    }
+
+    /** Drops the grant and all that refers to it. */
+    private function forget(array $m): void
+    {
+        $this->held($m);
+        unset($this->grants[$m['grant']]);
+        gc_collect_cycles();
+        send(['type' => 'forgotten', 'id' => $m['id']]);
     }
 
     public function atPoint(string $name): void

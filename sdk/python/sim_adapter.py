@@ -16,6 +16,7 @@ output. One file, standard library, Python 3.9 or later. The library stays as it
 """
 import base64
 import ctypes
+import gc
 import itertools
 import json
 import os
@@ -54,7 +55,7 @@ class Program:
     version: str
     kind: str  # its class: quorum, single, session or other
     keys: List[str]  # patterns of what the library writes; {key} is the lock's key
-    can: List[str] = field(default_factory=list)  # validity, renew, lost, extend, token, owner, busy, setup-again
+    can: List[str] = field(default_factory=list)  # validity, renew, lost, extend, forget, token, owner, busy, setup-again
     homepage: str = ""
     points: List[str] = field(default_factory=list)  # what Setup.point is called with
     ttl_min_ms: float = 1
@@ -153,6 +154,9 @@ def serve(program: Program, open_lock: Callable[[Setup], Callable[[Optional[floa
     open_lock is called again, after what it has given to setup.on_close. random begins anew each
     time.
 
+    Of a program that says forget, the simulator can drop a grant without releasing it: then nothing
+    but the library may refer to the lock.
+
     Of a program that can be busy, work runs a function where the user's code would run: in
     the thread that got the lock, if it is left out; loop.call_soon_threadsafe for the event
     loop of asyncio. There it computes after each grant for as long as the simulator asks."""
@@ -184,8 +188,8 @@ def _handle(program, open_lock, work, m):
         _waiting.pop(m["id"]).set()
     elif kind == "acquire" and _acquire:
         _start(_answer, m, _get)
-    elif kind in ("release", "extend"):
-        _start(_answer, m, _release if kind == "release" else _extend)
+    elif kind in ("release", "extend", "forget"):
+        _start(_answer, m, {"release": _release, "extend": _extend, "forget": _forget}[kind])
     else:
         raise ValueError("not known, or not in this place")
 
@@ -279,6 +283,18 @@ def _extend(m):
     if grant.extend is None:
         _fail("this lock cannot extend")
     _send(_promise({"type": "extended", "id": m["id"]}, grant.extend()))
+
+
+def _forget(m):
+    """Drops the grant and all that refers to it, as user code that has lost its lock. A library that
+    promises to notice that must not be kept alive by what the application still has of the lock."""
+    grant = _held(m)
+    with grant._mutex:
+        grant._ended = True
+    _grants.pop(m["grant"], None)
+    del grant
+    gc.collect()
+    _send({"type": "forgotten", "id": m["id"]})
 
 
 def _at_point(name):

@@ -75,8 +75,10 @@ module SimAdapter
       end
     end
 
+    def ended = @mutex.synchronize { @ended = true }
+
     def release
-      @mutex.synchronize { @ended = true }
+      ended
       @release.call
     end
 
@@ -96,7 +98,8 @@ module SimAdapter
 
   # Speaks with the simulator until standard input ends, and exits. kind is the program's class:
   # quorum, single, session or other; keys are patterns of what the library writes; can lists
-  # validity, renew, lost, extend, token, owner, busy (then the thread that got the lock computes
+  # validity, renew, lost, extend, forget (nothing but the library may refer to a lock then whose grant
+  # is dropped), token, owner, busy (then the thread that got the lock computes
   # after each grant for as long as the simulator asks), setup-again. More: homepage, points, ttl_min_ms, ttl_step_ms,
   # lease ("ttl": the key's value keeps the lease, whatever end the key has).
   # The block gets the setup, connects to the nodes, and returns a lambda that gets the lock once
@@ -144,6 +147,7 @@ module SimAdapter
       in "clocks" then say({type: "clocks", id: m["id"], wall_ms: Time.now.to_f * 1e3, monotonic_ms: now / 1e6})
       in "go" if @waiting.key?(m["id"]) then @waiting.delete(m["id"]).push(true)
       in "acquire" if @acquire then Thread.new { answering(m) { get(m) } }
+      in "forget" then Thread.new { answering(m) { forget(m) } }
       in "release" then Thread.new { answering(m) { release(m) } }
       in "extend" then Thread.new { answering(m) { say(promise({type: "extended", id: m["id"]}, held(m).extended)) } }
       else raise "not known, or not in this place"
@@ -198,6 +202,14 @@ module SimAdapter
       held(m)
       @grants.delete(m["grant"]).release # it has ended, whatever comes of it
       say({type: "released", id: m["id"]})
+    end
+
+    # Drops the grant and all that refers to it.
+    def forget(m)
+      held(m).ended
+      @grants.delete(m["grant"])
+      GC.start
+      say({type: "forgotten", id: m["id"]})
     end
 
     def at_point(name)

@@ -73,7 +73,7 @@ var audited = []struct {
 	{"redlock-extend", "extend", []string{"no-resurrection"}},
 	{"redlock-extend", "extend_needs_quorum", []string{"told-when-lost"}}, // it believes in renewals that failed
 	{"redlock-extend", "extend_enough", []string{"no-false-alarm"}},
-	{"redlock-extend", "stop_renewal", []string{"lost-release"}},
+	{"redlock-extend", "stop_renewal", []string{"lost-release", "progress"}},
 	{"redlock-extend", "renewal", []string{"stays-held"}},
 	{"redlock-extend", "own_thread", []string{"stays-held"}},
 	{"set-nx-px", "", nil},
@@ -86,7 +86,7 @@ var audited = []struct {
 	{"set-nx-wait-pooled", "", nil},
 	{"watchdog", "", nil},
 	{"watchdog", "extend", []string{"paused-holder", "no-resurrection"}},
-	{"watchdog", "stop_renewal", []string{"lost-release"}},
+	{"watchdog", "stop_renewal", []string{"lost-release", "progress"}},
 	{"watchdog", "renewal", []string{"stays-held"}},
 	{"watchdog", "renewal_keeps", []string{"exclusive", "stays-held"}},
 	{"watchdog", "renewal_ttl", []string{"exclusive", "stays-held"}},
@@ -100,7 +100,7 @@ var audited = []struct {
 	{"constant-value", "", []string{"late-release", "owner-only", "told-at-release"}},
 	{"lock-delay", "", []string{"dead-holder"}}, // as it is meant: its delay is longer than the TTL
 	{"set-without-nx", "", []string{"exclusive"}},
-	{"setnx-del", "", []string{"dead-holder", "hung-node", "lost-release"}},
+	{"setnx-del", "", []string{"dead-holder", "hung-node", "lost-release", "progress"}},
 	{"setnx-pexpire", "", []string{"late-release", "owner-only", "told-at-release", "dead-holder", "hung-node"}},
 	{"none", "", []string{"exclusive"}},
 }

@@ -337,6 +337,35 @@ func killedHolder(ctx context.Context, s *suite) error {
 	return s.give(ctx, c2, h)
 }
 
+func forgotten(ctx context.Context, s *suite) error {
+	c2, err := s.client(ctx, "c2")
+	if err != nil {
+		return err
+	}
+	c1, h, err := s.takes(ctx, "c1")
+	if err != nil {
+		return err
+	}
+	if err := s.place.sleep(ctx, s.ttl()/2); err != nil { // so that it renews, if it does
+		return err
+	}
+	a, err := c1.request(ctx, program.Message{Type: program.ForgetType, Grant: h.Grant}, 0)
+	if err != nil {
+		return err
+	}
+	if a.Type != program.Forgotten {
+		return c1.finding(fmt.Sprintf("c1 was to forget a lock that it held, and answered %q: %s", a.Type, a.Why), "forgotten",
+			"drop the grant and all that refers to the lock, and call no function of the library")
+	}
+	h, err = s.getWithin(ctx, c2, 3*s.ttl()+3*time.Second)
+	if err != nil {
+		return amend(err, "c1 had forgotten the lock; the TTL is "+s.ttl().String(),
+			"let whatever renews the lock notice that nobody has it any more, by a weak reference or a finalizer. "+
+				"In the program, only release and extend of the grant may refer to it")
+	}
+	return s.give(ctx, c2, h)
+}
+
 // counts has a finding count in a row of a report card.
 func counts(err error, guarantee string) error {
 	if f, ok := err.(*Finding); ok { //nolint:errorlint // it is made here

@@ -67,6 +67,8 @@ var checks = []check{
 	{name: "extend", title: "makes a grant last longer", ofLock: true, guarantee: exclusive,
 		needs: program.Extends, inRedis: true, run: extends},
 	{name: "renew", title: "renews itself", ofLock: true, guarantee: staysHeld, needs: program.Renews, run: renews},
+	{name: "forget", title: "is free some time after its holder has forgotten it", ofLock: true, guarantee: progress,
+		needs: program.Forgets, run: forgotten},
 	{name: "lost", title: "says that it has lost the lock", ofLock: true, guarantee: toldWhenLost,
 		needs: program.TellsLoss, inRedis: true, run: saysLost},
 	{name: "ended-grant", title: "answers the release of a lock that somebody else has by now", ofLock: true, guarantee: ownerOnly,

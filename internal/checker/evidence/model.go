@@ -95,7 +95,7 @@ func init() {
 // do to the resource, nor the resource by who holds the lock.
 func (m *model) ignores(f history.F) bool {
 	_, lock := lockVerbs[f]
-	lock = lock || f == history.Extend
+	lock = lock || f == history.Extend || f == history.Forget
 	if _, ofLock := m.verbs[history.Acquire]; !ofLock {
 		return lock
 	}

@@ -22,7 +22,7 @@ type Grant struct {
 	// did; Ending says what kind of end it was.
 	End    int
 	Ending Ending
-	// release is the operation in Facts.Ops that gave it back, where one did.
+	// release is the operation in Facts.Ops that gave it back, or dropped it, where one did.
 	release int
 	// Outer is the grant that this one re-entered, -1 for none.
 	Outer int
@@ -41,6 +41,7 @@ type Ending uint8
 const (
 	Endless    Ending = iota // held to the end of the history
 	Released                 // the client asked to release
+	Dropped                  // the client forgot it
 	Killed                   // the client was killed
 	Superseded               // the client asked for the lock anew
 )
@@ -76,7 +77,9 @@ func (f *Facts) collectGrants() {
 		case e.F == history.Extend && e.Type == history.OK && op >= 0:
 			f.addRenewal(open, op)
 		case e.F == history.Release && e.Type == history.Invoke:
-			f.endReleased(open, f.HolderOf(op), op)
+			f.endLatest(open, op, Released)
+		case e.F == history.Forget && e.Type == history.Invoke:
+			f.endLatest(open, op, Dropped)
 		}
 	}
 }
@@ -157,15 +160,16 @@ func (f *Facts) addGrant(open map[Holder][]int, op int) {
 	f.Grants = append(f.Grants, g)
 }
 
-// endReleased ends the grant that a release is about, the latest. Those that are open
-// together have one owner value, so that of the release tells no more.
-func (f *Facts) endReleased(open map[Holder][]int, k Holder, op int) {
+// endLatest ends the grant that a release is about, or that a client forgets: the latest. Those that are open
+// together have one owner value, so that of the operation tells no more.
+func (f *Facts) endLatest(open map[Holder][]int, op int, how Ending) {
+	k := f.HolderOf(op)
 	list := open[k]
 	if len(list) == 0 {
 		return
 	}
 	g := &f.Grants[list[len(list)-1]]
-	g.End, g.Ending, g.release = f.Ops[op].Call, Released, op
+	g.End, g.Ending, g.release = f.Ops[op].Call, how, op
 	open[k] = list[:len(list)-1]
 }
 
@@ -215,7 +219,7 @@ func (f *Facts) ReleaseOf(g *Grant) *history.Op {
 func (f *Facts) BelievedUntil(g *Grant) time.Duration { return f.At(g.End) }
 
 // FreeFrom is when the lock could be had again for all that is known of a
-// grant: released, or its promise over. A client that was killed, or that asked
+// grant: released, or its promise over. A client that was killed, that forgot it, or that asked
 // anew, keeps its lease, where it has one; Forever where nothing ends it.
 func (f *Facts) FreeFrom(g *Grant) time.Duration {
 	last := g.LastPromise()
@@ -225,6 +229,9 @@ func (f *Facts) FreeFrom(g *Grant) time.Duration {
 	at := last.EarlierOf(Forever)
 	if g.Ending == Released && f.Ops[g.release].Type != history.Info {
 		at = min(at, f.At(f.Ops[g.release].Return))
+	}
+	if !last.Given && g.Ending == Dropped {
+		at = min(at, f.At(g.End))
 	}
 	if !last.Given {
 		at = min(at, f.At(f.KilledBetween(g.Client, g.Return, -1)), f.At(f.askedAnewAfter(g)))

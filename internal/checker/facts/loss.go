@@ -50,7 +50,7 @@ func (f *Facts) showsThatHeld(g *Grant, at time.Duration, i int) bool {
 	switch {
 	case e.F == history.KeySet || e.F == history.KeyExtended:
 		return e.Value.Client == g.Client && e.Value.At().IsSet() && time.Duration(e.Value.At().V()) > at
-	case e.Process != g.Client || op < 0 || e.F == history.Release:
+	case e.Process != g.Client || op < 0 || e.F == history.Release || e.F == history.Forget:
 		return false
 	case e.F == history.Acquire:
 		return e.Type == history.OK && f.HolderOf(op).Lock == g.Lock

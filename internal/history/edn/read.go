@@ -243,7 +243,7 @@ func (d *decoder) value(v any, e *history.Event) error {
 
 func ofLock(f history.F) bool {
 	switch f {
-	case history.Acquire, history.Release, "lock", "unlock":
+	case history.Acquire, history.Release, history.Forget, "lock", "unlock":
 		return true
 	}
 	return false

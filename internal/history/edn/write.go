@@ -110,7 +110,7 @@ func (e *encoder) value(ev *history.Event) string {
 	v := &ev.Value
 	value := "nil"
 	switch ev.F {
-	case history.Acquire, history.Release, history.Extend:
+	case history.Acquire, history.Release, history.Forget, history.Extend:
 		var parts []string
 		if v.Token.IsSet() {
 			parts = append(parts, fmt.Sprintf(":token %d", v.Token.V()))

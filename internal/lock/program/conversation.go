@@ -70,7 +70,7 @@ func (c *Conversation) Expect(answer func(Message)) { c.await(0, &request{answer
 func (c *Conversation) Ask(m *Message, answer func(Message)) {
 	c.last++
 	m.ID = c.last
-	if m.Type == ReleaseType {
+	if m.Type == ReleaseType || m.Type == ForgetType {
 		delete(c.grants, m.Grant)
 	}
 	c.await(m.ID, &request{m.Grant, answer})
@@ -92,7 +92,8 @@ func AnswerTo(m, got Message, sent, now time.Duration) (Answer, error) {
 	if got.Type == Error {
 		return Answer{}, saysError(got)
 	}
-	want := map[Type]Type{AcquireType: Acquired, ReleaseType: Released, ExtendType: Extended, ClocksType: ClocksType}[m.Type]
+	want := map[Type]Type{AcquireType: Acquired, ReleaseType: Released, ExtendType: Extended,
+		ForgetType: Forgotten, ClocksType: ClocksType}[m.Type]
 	if got.Type != want && got.Type != Refused && got.Type != Unknown {
 		return Answer{}, fmt.Errorf("the lock program answered %q to %q: want %q, %q or %q", got.Type, m.Type, want, Refused, Unknown)
 	}

@@ -26,6 +26,7 @@ const (
 	AcquireType Type = "acquire"
 	ReleaseType Type = "release"
 	ExtendType  Type = "extend"
+	ForgetType  Type = "forget"
 	ClocksType  Type = "clocks" // and back
 	Go          Type = "go"
 )
@@ -37,6 +38,7 @@ const (
 	Acquired  Type = "acquired"
 	Released  Type = "released"
 	Extended  Type = "extended"
+	Forgotten Type = "forgotten"
 	Refused   Type = "refused"
 	Unknown   Type = "unknown"
 	Renewed   Type = "renewed"
@@ -50,7 +52,7 @@ const (
 // answers are the messages from the program that answer one to it; events those that it
 // sends by itself.
 var (
-	answers = []Type{ReadyType, SetUp, Acquired, Released, Extended, Refused, Unknown, ClocksType, Unsupported, Error}
+	answers = []Type{ReadyType, SetUp, Acquired, Released, Extended, Forgotten, Refused, Unknown, ClocksType, Unsupported, Error}
 	events  = []Type{Renewed, Lost, Point}
 )
 
@@ -67,6 +69,8 @@ const (
 	TellsLoss Ability = "lost"
 	// Extends: the request extend.
 	Extends Ability = "extend"
+	// Forgets: the request forget.
+	Forgets Ability = "forget"
 	// TellsToken: an answer to acquire has a fencing token.
 	TellsToken Ability = "token"
 	// TellsOwner: an answer to acquire has the value that the lock wrote into its key.
@@ -81,7 +85,7 @@ const (
 
 // Abilities are all of them.
 func Abilities() []Ability {
-	return []Ability{TellsValidity, Renews, TellsLoss, Extends, TellsToken, TellsOwner, AsksSentinels, KeepsBusy, SetsUpAgain}
+	return []Ability{TellsValidity, Renews, TellsLoss, Extends, Forgets, TellsToken, TellsOwner, AsksSentinels, KeepsBusy, SetsUpAgain}
 }
 
 // Class says what keeps the lock.

@@ -183,6 +183,14 @@ func (p *Program) Extend(ctx context.Context, grant uint64) (Answer, error) {
 	return p.Request(ctx, Message{Type: ExtendType, Grant: grant})
 }
 
+// Forget lets the program drop a grant. One that cannot say that it does need not hear of it.
+func (p *Program) Forget(ctx context.Context, grant uint64) (Answer, error) {
+	if !p.Ready.Has(Forgets) {
+		return Answer{Message: Message{Type: Forgotten}}, nil
+	}
+	return p.Request(ctx, Message{Type: ForgetType, Grant: grant})
+}
+
 // Clocks reads the program's clocks.
 func (p *Program) Clocks(ctx context.Context) (Answer, error) {
 	return p.Request(ctx, Message{Type: ClocksType})

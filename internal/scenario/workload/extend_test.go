@@ -69,3 +69,18 @@ func TestAsksAgainWithoutReleasing(t *testing.T) {
 		t.Errorf("it did %q, not %q", w.did, want)
 	}
 }
+
+// TestForgets: a client that forgets its lock never releases it, and comes to no point of a release.
+func TestForgets(t *testing.T) {
+	p := Plan{Kind: "increment", Sections: 2, Leave: LeavesForgotten}
+	w := &worker{}
+	if err := p.Run(w); err != nil {
+		t.Fatal(err)
+	}
+	if want := slices.Repeat([]string{"acquire", "read", "write", "forget"}, 2); !slices.Equal(w.did, want) {
+		t.Errorf("it did %q, not %q", w.did, want)
+	}
+	if points := p.Points(); slices.Contains(points, BeforeRelease) || slices.Contains(points, Released) {
+		t.Errorf("its points are %q", points)
+	}
+}

@@ -9,7 +9,7 @@ import (
 
 // Request asks a client for one operation.
 type Request struct {
-	// F is acquire, read, write, cas, release, txn or snapshot. A cas takes Number units off the
+	// F is acquire, read, write, cas, extend, release, forget, txn or snapshot. A cas takes Number units off the
 	// resource where there are that many, in one step.
 	F history.F `json:"f"`
 	// Section numbers the guarded section, from 1.

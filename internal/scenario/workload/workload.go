@@ -37,14 +37,16 @@ const (
 	Together Start = "together"
 )
 
-// Leave says how a client leaves a section after which another comes.
+// Leave says how a client leaves a section.
 type Leave string
 
 const (
 	// LeavesReleased: it gives the lock back.
 	LeavesReleased Leave = "released"
-	// LeavesHeld: it keeps the lock, and asks for it again.
+	// LeavesHeld: it keeps the lock, and asks for it again, where another section comes.
 	LeavesHeld Leave = "held"
+	// LeavesForgotten: it drops the lock, and neither releases nor extends it.
+	LeavesForgotten Leave = "forgotten"
 )
 
 // Plan is what the clients are to do. The scenario reads and documents it by its tags
@@ -56,7 +58,7 @@ type Plan struct {
 	Think    time.Duration `yaml:"think" doc:"time between read and write, or how long a job takes" max:"10m" default:"0s"`
 	Rest     time.Duration `yaml:"rest" doc:"time between the sections of one client" max:"10m" default:"0s"`
 	Extend   time.Duration `yaml:"extend" doc:"the client makes its grant last longer each time that it has worked so long, and stops working if that is refused; 0s: never" max:"10m" default:"0s"`
-	Leave    Leave         `yaml:"leave" doc:"released: the client releases the lock at the end of each section; held: it does not, and asks again, until its last section" default:"released" values:"released,held"`
+	Leave    Leave         `yaml:"leave" doc:"released: the client releases the lock at the end of each section; held: it does not, and asks again, until its last section; forgotten: it drops the lock, and neither releases nor extends it" default:"released" values:"released,held,forgotten"`
 	Busy     time.Duration `yaml:"busy" doc:"how long after each grant the lock program keeps its own thread or event loop occupied, as the user's code would that computes" max:"10m" default:"0s"`
 	Start    Start         `yaml:"start" doc:"in-turn: each client begins once the one before it has been granted the lock or has ended; together: all at once" default:"in-turn" values:"in-turn,together"`
 	Check    bool          `yaml:"check_before_write" doc:"the client asks its lock whether it is still valid before it writes" default:"false"`
@@ -83,7 +85,10 @@ func (p *Plan) Points() []string {
 	if w.Pair {
 		return []string{BeforeTransaction, BeforeSnapshot}
 	}
-	points := []string{BeforeAcquire, Acquired, BeforeWrite, BeforeRelease, Released}
+	points := []string{BeforeAcquire, Acquired, BeforeWrite}
+	if p.Leave != LeavesForgotten {
+		points = append(points, BeforeRelease, Released)
+	}
 	if p.ReadsFirst() {
 		points = slices.Insert(points, 2, BeforeRead)
 	}
@@ -150,6 +155,10 @@ func (p Plan) guarded(s Session, section int, body func()) {
 		return // nobody is left to release it
 	}
 	if p.Leave == LeavesHeld && section < p.Sections {
+		return
+	}
+	if p.Leave == LeavesForgotten {
+		s.Do(Request{F: history.Forget, Section: section})
 		return
 	}
 	s.Do(Request{F: history.Release, Section: section})

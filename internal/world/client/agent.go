@@ -77,6 +77,8 @@ func (a *Agent) Do(r Request) Answer {
 		return a.extend()
 	case history.Release:
 		return a.release()
+	case history.Forget:
+		return a.forget()
 	}
 	return Answer{Type: history.Fail, Error: fmt.Sprintf("no such operation: %q", r.F)}
 }
@@ -202,16 +204,31 @@ func (a *Agent) take(r Request) Answer {
 
 func (a *Agent) release() Answer {
 	a.env.Point(workload.BeforeRelease)
+	return a.leave("nothing to release", a.lock.Release)
+}
+
+// forget drops the latest grant. A lock that does nothing by itself need not hear of it.
+func (a *Agent) forget() Answer {
+	return a.leave("nothing to forget", func(g lock.Grant) lock.Result {
+		if forgetter, is := a.lock.(lock.Forgetter); is {
+			return forgetter.Forget(g)
+		}
+		return lock.Result{Outcome: lock.OK}
+	})
+}
+
+// leave ends the latest grant.
+func (a *Agent) leave(none string, end func(lock.Grant) lock.Result) Answer {
 	if a.watches { // the section did not come to its write
 		a.store.Do(command.Unwatch())
 		a.watches = false
 	}
 	g, ok := a.grant()
 	if !ok {
-		return Answer{Type: history.Fail, Error: "nothing to release"}
+		return Answer{Type: history.Fail, Error: none}
 	}
 	a.grants = a.grants[:len(a.grants)-1]
-	answer := AnswerOf(a.lock.Release(g))
+	answer := AnswerOf(end(g))
 	answer.Value.Owner = g.Owner
 	return answer
 }

@@ -97,6 +97,24 @@ func TestFailedAcquireLeavesNothingToRelease(t *testing.T) {
 	}
 }
 
+// A client that forgets its lock leaves its keys where they are, and has nothing to release any more.
+func TestForgottenLockIsNotReleased(t *testing.T) {
+	s := newScene(t, lock.Config{}, resource.NoFence)
+	if a := s.does(history.Forget); a.Type != history.Fail || a.Error != "nothing to forget" {
+		t.Errorf("%+v", a)
+	}
+	acquired := s.does(history.Acquire)
+	if a := s.does(history.Forget); a.Type != history.OK || a.Value.Owner != acquired.Value.Owner {
+		t.Errorf("%+v", a)
+	}
+	if a := s.does(history.Release); a.Type != history.Fail || a.Error != "nothing to release" {
+		t.Errorf("%+v", a)
+	}
+	if a := s.does(history.Acquire); a.Type != history.Fail {
+		t.Errorf("the lock was free again: %+v", a)
+	}
+}
+
 func TestSectionPassesItsPointsInOrder(t *testing.T) {
 	s := newScene(t, lock.Config{}, resource.NoFence)
 	acquired := s.does(history.Acquire)

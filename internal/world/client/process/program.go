@@ -26,6 +26,7 @@ type programLock struct {
 
 var (
 	_ lock.Lock      = (*programLock)(nil)
+	_ lock.Forgetter = (*programLock)(nil)
 	_ client.Loser   = (*programLock)(nil)
 	_ program.Events = programEvents{}
 )
@@ -79,6 +80,12 @@ func (l *programLock) Extend(g lock.Grant) (lock.Grant, lock.Result) {
 func (l *programLock) Release(g lock.Grant) lock.Result {
 	a, err := l.Program.Release(context.Background(), g.ID)
 	return client.ProgramResult(a, err, program.Released)
+}
+
+// Forget implements lock.Forgetter.
+func (l *programLock) Forget(g lock.Grant) lock.Result {
+	a, err := l.Program.Forget(context.Background(), g.ID)
+	return client.ProgramResult(a, err, program.Forgotten)
 }
 
 // Remaining implements lock.Lock, on the machine's clock.

@@ -206,6 +206,10 @@ func (s *servedLock) handle(m *incoming) error {
 		go s.extend(m.ID, m.Grant)
 		return nil
 	}
+	if m.Type == program.ForgetType && s.algorithm.Forgets() {
+		go s.forget(m.ID, m.Grant)
+		return nil
+	}
 	switch m.Type {
 	case program.AcquireType:
 		go s.acquire(m.ID, program.Duration(*m.WaitMS))
@@ -297,16 +301,23 @@ func (s *servedLock) promise(m *program.Message, g lock.Grant, remaining func(lo
 	m.ValidityMS = &ms
 }
 
-func (s *servedLock) release(id, grant uint64) {
+func (s *servedLock) release(id, grant uint64) { s.end(id, grant, s.lock.Release, program.Released) }
+
+func (s *servedLock) forget(id, grant uint64) {
+	s.end(id, grant, s.lock.(lock.Forgetter).Forget, program.Forgotten)
+}
+
+// end ends a grant.
+func (s *servedLock) end(id, grant uint64, how func(lock.Grant) lock.Result, done program.Type) {
 	s.using.Lock()
 	defer s.using.Unlock()
 	g, ok := s.grants[grant]
 	delete(s.grants, grant)
 	result := lock.Result{Outcome: lock.Fail, Err: "there is no such grant"}
 	if ok {
-		result = s.lock.Release(g)
+		result = how(g)
 	}
-	_ = s.send(answer(id, result, program.Released))
+	_ = s.send(answer(id, result, done))
 }
 
 func (s *servedLock) extend(id, grant uint64) {

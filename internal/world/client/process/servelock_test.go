@@ -61,7 +61,8 @@ func TestLockSaysWhatItIs(t *testing.T) {
 	}{
 		{lock.Config{Algorithm: "redlock"}, "redlock", "validity owner sentinel busy extend token", program.Quorum, "after-node:25",
 			"before-extend"},
-		{lock.Config{Algorithm: "watchdog"}, "watchdog", "validity owner sentinel busy renew token", program.Single, "before-extend", "quorum"},
+		{lock.Config{Algorithm: "watchdog"}, "watchdog", "validity owner sentinel busy renew forget token", program.Single,
+			"before-extend", "quorum"},
 		{lock.Config{Algorithm: "none"}, "none", "validity owner sentinel busy", program.Other, "", "token"},
 		{lock.Config{Algorithm: "redlock", Mistakes: lock.Mistakes{PlainDelete: true, NoCleanup: true}},
 			"redlock without release without clean_up", "validity owner sentinel busy extend token", program.Quorum, "token", "looked"},

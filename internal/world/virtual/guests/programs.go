@@ -49,6 +49,7 @@ type lockProgram struct {
 
 var (
 	_ lock.Lock      = (*lockProgram)(nil)
+	_ lock.Forgetter = (*lockProgram)(nil)
 	_ client.Loser   = (*lockProgram)(nil)
 	_ program.Events = programEvents{}
 )
@@ -373,6 +374,17 @@ func (p *lockProgram) Extend(g lock.Grant) (lock.Grant, lock.Result) {
 func (p *lockProgram) Release(g lock.Grant) lock.Result {
 	a, err := p.ask(program.Message{Type: program.ReleaseType, Grant: g.ID})
 	return client.ProgramResult(a, err, program.Released)
+}
+
+// Forget implements lock.Forgetter. A program that cannot say that it drops a grant need not hear of it. One that renews may go on with
+// what it was to drop, and is not used again.
+func (p *lockProgram) Forget(g lock.Grant) lock.Result {
+	if !p.talk.Ready.Has(program.Forgets) {
+		return lock.Result{Outcome: lock.OK}
+	}
+	p.doubtful = p.doubtful || p.talk.Ready.Has(program.Renews)
+	a, err := p.ask(program.Message{Type: program.ForgetType, Grant: g.ID})
+	return client.ProgramResult(a, err, program.Forgotten)
 }
 
 // Remaining implements lock.Lock.

@@ -217,9 +217,15 @@ func (a *author) fault() {
 	if a.plot.node != "" {
 		node = a.plot.node
 	}
+	silent := a.plot.silent && a.chance(90)
+	if silent {
+		does = history.Silences
+	}
 	s := history.Strike{Does: does}
 	v := &history.Rare{Fault: string(does), ID: 1 + a.r.IntN(4), Target: node}
 	switch x := a.r.IntN(10); {
+	case silent:
+		s.Links, v.Target = []history.Link{{From: c.name, To: node}}, c.name+" to "+node
 	case a.h.Header.Workload == "transactions" && x < 6:
 		s = history.Strike{Does: history.Kills, Resource: true}
 		v.Target = history.ResourceProcess

@@ -70,6 +70,7 @@ const (
 	OwnerRelease         Property = "owner-release"
 	DeadlockFree         Property = "deadlock-free"
 	MinorityTolerant     Property = "minority-tolerant"
+	ComesBack            Property = "comes-back"
 	NoOrphanLock         Property = "no-orphan-lock"
 	NoResurrection       Property = "no-resurrection"
 	ToldWhenLost         Property = "told-when-lost"

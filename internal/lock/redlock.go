@@ -23,7 +23,7 @@ func init() {
 var redlockTokens = append([]Tokens{NodeCounterMax, QuorumCounter}, separate...)
 
 var redlockMistakes = Mistakes{ReachableQuorum: true, TrustElapsed: true, PlainDelete: true, RaiseOnError: true,
-	SameValue: true, TokenFirst: true, LateToken: true, EnterUnheld: true, NoCleanup: true, ExtendAnyhow: true}.and(renewalMistakes)
+	SameValue: true, TokenFirst: true, LateToken: true, EnterUnheld: true, NoCleanup: true, WaitForEver: true, ExtendAnyhow: true}.and(renewalMistakes)
 
 var redlockPoints = []string{PointQuorum, PointBeforeValidityCheck, PointAfterNode}
 
@@ -234,7 +234,7 @@ func (r *round) count(i, n int, reply command.Reply, read reading) {
 
 // ask puts a command to every node, in the way that FanOut says.
 func (l *redlock) ask(c command.Command, read reading) (r round) {
-	c.Timeout = l.NodeTimeout
+	c.Timeout = l.wait()
 	if l.FanOut != InTurn && l.FanOut != "" {
 		return l.askAtOnce(c, read)
 	}

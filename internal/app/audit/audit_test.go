@@ -65,22 +65,24 @@ var audited = []struct {
 	{"redlock", "value", []string{"late-release"}},
 	{"redlock", "token_after_grant", []string{"fencing"}},
 	{"redlock", "clean_up", []string{"lost-release"}},
+	{"redlock", "bounded_wait", []string{"unreachable-minority", "hung-node", "comes-back"}}, // what it waits for uses up its validity
 	{"redlock-extend", "", nil},
 	{"redlock-extend", "extend", []string{"no-resurrection"}},
-	{"redlock-extend", "extend_needs_quorum", []string{"told-when-lost"}}, // it believes in renewals that failed
-	{"redlock-extend", "stop_renewal", []string{"lost-release"}},
+	{"redlock-extend", "extend_needs_quorum", []string{"told-when-lost"}},      // it believes in renewals that failed
+	{"redlock-extend", "stop_renewal", []string{"comes-back", "lost-release"}}, // it renews what it could not release, so nobody comes back
 	{"redlock-extend", "renewal", []string{"stays-held"}},
 	{"redlock-extend", "own_thread", []string{"stays-held"}},
 	{"set-nx-px", "", nil},
 	{"set-nx-px", "release", []string{"late-release", "owner-only"}},
 	{"set-nx-px", "token_in_time", []string{"fencing"}},
 	{"set-nx-px", "give_up", []string{"exclusive", "sentinel"}}, // who waits in vain while the primary is down enters, too
+	{"set-nx-px", "bounded_wait", []string{"comes-back"}},
 	{"set-nx-wait", "", nil},
 	{"set-nx-wait", "check_wait", nil}, // no lock on a replicated node keeps failover: that is by design
 	{"set-nx-wait-pooled", "", nil},
 	{"watchdog", "", nil},
 	{"watchdog", "extend", []string{"paused-holder", "no-resurrection"}},
-	{"watchdog", "stop_renewal", []string{"lost-release"}},
+	{"watchdog", "stop_renewal", []string{"comes-back", "lost-release"}},
 	{"watchdog", "renewal", []string{"stays-held"}},
 	{"watchdog", "renewal_keeps", []string{"exclusive", "stays-held"}},
 	{"watchdog", "renewal_ttl", []string{"exclusive", "stays-held"}},
@@ -94,7 +96,7 @@ var audited = []struct {
 	{"constant-value", "", []string{"late-release", "owner-only"}},
 	{"lock-delay", "", []string{"dead-holder"}}, // as it is meant: its delay is longer than the TTL
 	{"set-without-nx", "", []string{"exclusive"}},
-	{"setnx-del", "", []string{"dead-holder", "hung-node", "lost-release"}},
+	{"setnx-del", "", []string{"dead-holder", "hung-node", "comes-back", "lost-release"}},
 	{"setnx-pexpire", "", []string{"late-release", "owner-only", "dead-holder", "hung-node"}},
 	{"none", "", []string{"exclusive"}},
 }

@@ -14,7 +14,8 @@ import (
 // judgeComesBack: a client whose connections went silent, while new ones work, gets the lock again within
 // the bound.
 func judgeComesBack(_ context.Context, j *judge, o Options) Finding {
-	f := Finding{Effort: Effort{Operations: len(j.Ops), Of: "grants to clients whose connections had gone silent"}, Method: "time to the next grant"}
+	f := Finding{Method: "time to the next grant",
+		Effort: Effort{Operations: len(j.Ops), Of: "grants to clients whose connections had gone silent"}}
 	slowest, whose := time.Duration(-1), ""
 	for _, client := range j.History.Header.Clients {
 		for _, s := range j.silences(client) {
@@ -109,8 +110,8 @@ func (j *judge) watchSilence(client string, s stretchOfEvents, bound time.Durati
 	return w
 }
 
-// clientWaiting are the times in which a client waited for an acquire or a release in a stretch of the run, without those requests that were
-// completed by an event.
+// clientWaiting are the times in which a client waited for an acquire or a release in a stretch of the run, without
+// those requests that were completed by an event.
 func (j *judge) clientWaiting(client string, since int, within window, breakAt time.Duration) (list []starving) {
 	var last *starving
 	open := -1 // a request that is not completed yet

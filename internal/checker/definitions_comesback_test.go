@@ -57,9 +57,9 @@ func (t *terms) silence(client string, at int) int {
 			continue
 		}
 		impact := e.Value.Impact()
-		else_ := impact == nil || len(impact.Effects) == 0 ||
+		more := impact == nil || len(impact.Effects) == 0 ||
 			slices.ContainsFunc(impact.Effects, func(f history.Strike) bool { return f.Does != history.Silences })
-		if else_ && (i > latest || t.lasts(i, latest)) {
+		if more && (i > latest || t.lasts(i, latest)) {
 			return -1
 		}
 	}

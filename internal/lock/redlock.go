@@ -23,7 +23,8 @@ func init() {
 var redlockTokens = append([]Tokens{NodeCounterMax, QuorumCounter}, separate...)
 
 var redlockMistakes = Mistakes{ReachableQuorum: true, TrustElapsed: true, PlainDelete: true, RaiseOnError: true,
-	SameValue: true, TokenFirst: true, LateToken: true, EnterUnheld: true, NoCleanup: true, WaitForEver: true, ExtendAnyhow: true}.and(renewalMistakes)
+	SameValue: true, TokenFirst: true, LateToken: true, EnterUnheld: true, NoCleanup: true, WaitForEver: true,
+	ExtendAnyhow: true}.and(renewalMistakes)
 
 var redlockPoints = []string{PointQuorum, PointBeforeValidityCheck, PointAfterNode}
 

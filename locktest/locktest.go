@@ -122,10 +122,16 @@ const (
 	OwnerRelease = Property(checker.OwnerRelease)
 	// NoOrphanLock: no key stays for longer than the TTL after its owner no longer wants it.
 	NoOrphanLock = Property(checker.NoOrphanLock)
+	// NothingStays: without a fault no key of an attempt stays once the attempt is over.
+	NothingStays = Property(checker.NothingStays)
 	// NoResurrection: no renewal brings back a lock that was gone from the nodes.
 	NoResurrection = Property(checker.NoResurrection)
 	// ToldWhenLost: a holder whose lock is gone from the nodes is told so, by Grant.Lost, within one TTL.
 	ToldWhenLost = Property(checker.ToldWhenLost)
+	// ToldAtRelease: a release whose lock was gone from the nodes does not end without an error.
+	ToldAtRelease = Property(checker.ToldAtRelease)
+	// NoFalseAlarm: a holder that has its lock is not told that it has lost it, by Grant.Lost.
+	NoFalseAlarm = Property(checker.NoFalseAlarm)
 	// StaysHeld: a lock that renews itself is kept for as long as its holder works and its nodes answer. Whoever names
 	// it says that the lock renews.
 	StaysHeld = Property(checker.StaysHeld)

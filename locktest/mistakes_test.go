@@ -29,11 +29,12 @@ var mistakes = map[string]struct {
 	"extend":              {"redlock-extend", 1, NoResurrection, []Kind{HoldMessage, Hold, Pause, Stall}, 0},
 	"extend_needs_quorum": {"redlock-extend", 3, ExclusiveLease, []Kind{HoldMessage, Hold, Pause, Cut, Stall}, 0},
 	// Its faults last longer than the bound, a TTL and 2 s.
-	"node_error":   {"redlock", 3, MinorityTolerant, []Kind{Pause, Kill, Stall, Hold}, 4 * time.Second},
-	"value":        {"redlock", 1, ExclusiveLease, []Kind{HoldMessage, Hold, Stall}, 0},
-	"stop_renewal": {"redlock-extend", 1, NoOrphanLock, nil, 0},
-	"renewal":      {"redlock-extend", 1, StaysHeld, nil, 0},
-	"clean_up":     {"redlock", 3, DeadlockFree, nil, 0},
+	"node_error":     {"redlock", 3, MinorityTolerant, []Kind{Pause, Kill, Stall, Hold}, 4 * time.Second},
+	"value":          {"redlock", 1, ExclusiveLease, []Kind{HoldMessage, Hold, Stall}, 0},
+	"stop_renewal":   {"redlock-extend", 1, NoOrphanLock, nil, 0},
+	"renewal":        {"redlock-extend", 1, StaysHeld, nil, 0},
+	"clean_up":       {"redlock", 3, DeadlockFree, nil, 0},
+	"release_answer": {"redlock", 3, ToldAtRelease, []Kind{Pause}, 0},
 	// The node that keeps the lock counts the tokens, in a second step.
 	"token_after_grant": {"set-nx-px", 1, OrderedTokens, nil, 0},
 	"token_in_time":     {"set-nx-px", 1, HolderServed, []Kind{HoldMessage, Hold}, 300 * time.Millisecond},
@@ -41,8 +42,10 @@ var mistakes = map[string]struct {
 
 // beyond are the mistakes that no run here can show, and why.
 var beyond = map[string]string{
-	"own_thread": "no client is busy in its own time",
-	"check_wait": "there are no replicas",
+	"own_thread":    "no client is busy in its own time",
+	"release_at":    "the lock asks one node after the other here",
+	"check_wait":    "there are no replicas",
+	"extend_enough": "the lock tells of no loss here",
 }
 
 // A lock that is renewed as it should be is kept, whatever faults strike it, in runs that put that to the test.

@@ -298,7 +298,7 @@ func (k *kit) untold(p checker.Property) string {
 	switch Property(p) { //nolint:exhaustive // the others need a grant
 	case OrderedTokens, HolderServed:
 		return "; does the lock tell Grant.Token?"
-	case BackedGrant, AsksItsTTL, OwnerRelease, NoOrphanLock, NoResurrection:
+	case BackedGrant, AsksItsTTL, OwnerRelease, NoOrphanLock, NothingStays, NoResurrection:
 		return "; does the lock write Env.Key, or what Config.Keys says?"
 	}
 	return "; were there clients enough to contend, and time enough (a run has a minute)?"

@@ -239,12 +239,12 @@ func scenarioFor(r *program.Ready, in string, waits bool) (*scenario.Scenario, e
 // alone, and not on what a client does whose lease has ended.
 func lockProperties(r *program.Ready, s *scenario.Setup, waits bool) []checker.Property {
 	list := []checker.Property{checker.ExclusiveLease, checker.BackedGrant,
-		checker.OwnerRelease, checker.NoResurrection, checker.NoOrphanLock, checker.DeadlockFree}
+		checker.OwnerRelease, checker.ToldAtRelease, checker.NoResurrection, checker.NoOrphanLock, checker.NothingStays, checker.DeadlockFree}
 	if s.Nodes.Count > 2 && !s.Nodes.Replicated() {
 		list = append(list, checker.MinorityTolerant)
 	}
 	if r != nil && r.Has(program.TellsLoss) {
-		list = append(list, checker.ToldWhenLost)
+		list = append(list, checker.ToldWhenLost, checker.NoFalseAlarm)
 	}
 	if r != nil {
 		list = append(list, checker.AsksItsTTL, checker.TrueValidity)

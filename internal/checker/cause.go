@@ -51,6 +51,9 @@ const (
 	tokenWithGrant  cause = "that a token is drawn in the order of the grants"
 	asksTTL         cause = "that a lock asks its nodes for the TTL that it was given"
 	tellsTrue       cause = "that a lock is valid for as long as it tells"
+	saysAtRelease   cause = "that a release says when the lock was not its client's own any more"
+	tellsTrueLoss   cause = "that a loss is told only where a majority of the nodes does not keep the lock, or cannot be asked"
+	takesAllBack    cause = "that an attempt which is over has taken back all that it set, and that nothing of it arrives later"
 	servesHolder    cause = "that the resource refuses a token only after it has seen a newer one"
 	holderWrites    cause = "that only the holder of the lock writes, each on top of the last write"
 )

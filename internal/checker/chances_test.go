@@ -34,8 +34,11 @@ var turns = map[checker.Property]struct {
 	checker.DeadlockFree:     {"a grant, and all that follows it, comes later by more than the bound", (*changed).delayed},
 	checker.MinorityTolerant: {"a grant, and all that follows it, comes later by more than the bound", (*changed).delayed},
 	checker.NoOrphanLock:     {"a key has no TTL, its node tells who set it, and nobody touches it any more, or ever did", (*changed).kept},
+	checker.NothingStays:     {"a key has no TTL, its node tells who set it, and nobody touches it any more, or ever did", (*changed).kept},
 	checker.NoResurrection:   {"a renewal sets the keys of a grant once more", (*changed).revived},
 	checker.ToldWhenLost:     {"the lock tells no loss, and a promise without end; the client goes on", (*changed).untold},
+	checker.ToldAtRelease:    {"a release is answered ok, and nobody was told of a loss", (*changed).affirmed},
+	checker.NoFalseAlarm:     {"somebody is told of a loss", (*changed).alarmed},
 	checker.Atomic:           {"the writes of a section to a cell fail, or one does not; a number is missing in one list", (*changed).halved},
 	checker.Isolated:         {"a snapshot shows a number in one list", (*changed).halfSeen},
 	checker.Durable:          {"a number is missing at the end", (*changed).forgotten},
@@ -366,6 +369,40 @@ func (c *changed) untold(yield func(*history.History) bool) {
 		silent.Events = numbered(slices.DeleteFunc(slices.Clone(silent.Events), mute))
 		for i := range silent.Events {
 			if i > g && !yield(silent.later(i, 2*time.Duration(c.Header.TTL))) {
+				return
+			}
+		}
+	}
+}
+
+func (c *changed) affirmed(yield func(*history.History) bool) {
+	silent := changed{History: c.with(slices.Clone(c.Events))}
+	for i := range silent.Events {
+		if e := &silent.Events[i]; e.F == history.Lost {
+			e.F = history.Point
+		} else if e.F == history.Extend && e.Type == history.Fail {
+			e.Type = history.Info
+		}
+	}
+	for _, o := range c.ops {
+		answered := o.F == history.Release && o.Return >= 0
+		if answered && !yield(silent.edit(o.Return, func(e *history.Event) { e.Type = history.OK })) {
+			return
+		}
+	}
+}
+
+func (c *changed) alarmed(yield func(*history.History) bool) {
+	for _, o := range c.ops {
+		if o.F != history.Acquire || o.Type != history.OK {
+			continue
+		}
+		lock := orElse(c.Events[o.Call].Value.Lock(), c.Events[o.Return].Value.Lock())
+		for i := o.Return; i < len(c.Events); i++ {
+			e := history.Event{Time: c.Events[i].Time, Process: o.Process, Type: history.Info, F: history.Lost,
+				Value: history.Value{Extra: &history.Extra{Lock: lock}}}
+			renewed := c.Events[i].F == history.KeySet || c.Events[i].F == history.KeyExtended
+			if renewed && c.Events[i].Value.Client == o.Process && !yield(c.with(slices.Insert(slices.Clone(c.Events), i+1, e))) {
 				return
 			}
 		}

@@ -18,9 +18,11 @@ func Confirmed(h *history.History, p Property, c *Counterexample) (ok bool, why 
 	}
 	j := newJudge(h)
 	switch p {
-	case BackedGrant, OwnerRelease, NoOrphanLock, NoResurrection, AsksItsTTL, TrueValidity:
+	case BackedGrant, OwnerRelease, NoOrphanLock, NothingStays, NoResurrection, AsksItsTTL, TrueValidity:
 		return true, "the keys on the nodes show it"
-	case ToldWhenLost, StaysHeld:
+	case NoFalseAlarm:
+		return true, "the keys on the nodes show that the lock was there"
+	case ToldWhenLost, ToldAtRelease, StaysHeld:
 		return true, "the keys on the nodes show that the lock was gone"
 	case Atomic, Isolated, Durable:
 		return true, "what the resource kept shows it"

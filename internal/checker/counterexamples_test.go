@@ -71,6 +71,13 @@ var counterexamples = []struct {
 			s.add(1060, "A", history.Info, history.NodeUp, history.Value{Rare: &history.Rare{Detail: "nothing"}})
 		})
 	}},
+	{"a release that says yes of a lock that had expired", ToldAtRelease, func(s *script) { *s = *givesBack(history.OK, nothing) }},
+	{"an alarm though two of three nodes have the lock", NoFalseAlarm, func(s *script) {
+		*s = *renewing(3, 1000, func(s *script) {
+			s.key(1100, history.KeyDeleted, "C", "c2", "c1-owner", -1)
+			s.lost(1200, "c1")
+		})
+	}},
 	// What grants rest on.
 	{"a grant whose command failed", BackedGrant, func(s *script) {
 		*s = *asksUnder(func(s *script) {
@@ -462,6 +469,7 @@ var counterexamples = []struct {
 		s.add(2, "c1", history.Fail, history.Acquire, history.Value{})
 		s.phase(4000, history.PhaseDone)
 	}},
+	{"a key that stays after the release", NothingStays, func(s *script) { *s = *leavesBehind(nothing) }},
 	{"another's key deleted, which stood from the start", OwnerRelease, func(s *script) {
 		s.key(0, history.KeySet, "A", "c1", "c1-owner", 1000)
 		s.key(1, history.KeyDeleted, "A", "c2", "c1-owner", -1)

@@ -220,6 +220,22 @@ func (a *author) rests(c *actor, p *promise) {
 	}
 }
 
+// renews lets a client renew its keys, and may tell it of a loss.
+func (a *author) renews(c *actor, p *promise) {
+	for _, node := range a.h.Header.Nodes {
+		v := history.Value{Key: "lock", Owner: p.owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(a.h.Header.TTL)}}
+		if a.plot.program {
+			v.OwnOutcome().At = history.Some(a.now - unit*int64(a.r.IntN(2)))
+		}
+		if !a.chance(5) {
+			a.tell(node, history.KeyExtended, v, 4)
+		}
+	}
+	if a.goesWrong(falseAlarm) {
+		a.loses(c)
+	}
+}
+
 // revives lets a client set its keys again.
 func (a *author) revives(c *actor, p *promise) {
 	under := a.chance(80) && c.doing[history.Extend] == nil

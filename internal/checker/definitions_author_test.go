@@ -62,6 +62,12 @@ type plot struct {
 	gone int
 	// backing: clients are granted locks for which they have not the keys.
 	backing bool
+	// releases is how often, in a hundred things that a holder does, it gives the lock back, where all keys of a holder may go.
+	releases int
+	// tidy: a release, or an attempt that fails, deletes all keys of its client, mostly.
+	tidy bool
+	// renewals is how often, in a hundred things that a holder does, its lock renews its keys, and may tell of a loss then.
+	renewals int
 	// stalls is how often, in a hundred steps, the machine stalled.
 	stalls int
 }
@@ -80,6 +86,8 @@ const (
 	halfDone
 	revived
 	unbacked
+	untrueRelease
+	falseAlarm
 	wrongs
 )
 
@@ -300,6 +308,7 @@ func (a *author) answer(c *actor) {
 		a.add(c.name, history.Info, history.Acquire, history.Value{Section: p.section})
 	case a.chance(14): // never answered
 	default:
+		a.tidies(c)
 		a.add(c.name, history.Fail, history.Acquire, history.Value{Section: p.section})
 	}
 	if !ok {
@@ -347,6 +356,8 @@ func (a *author) hold(c *actor) {
 	switch {
 	case a.chance(a.plot.work) && (!p.wrote || a.chance(10)):
 		a.work(c, p)
+	case a.chance(a.plot.renewals):
+		a.renews(c, p)
 	case a.plot.program && a.chance(25):
 		a.asks(c, p, history.KeyExtended)
 	case a.plot.program && a.chance(2):
@@ -355,10 +366,13 @@ func (a *author) hold(c *actor) {
 		a.invoke(c, history.Extend, history.Value{Extra: &history.Extra{Lock: p.lock}})
 	case a.chance(map[bool]int{false: 12, true: 3}[a.plot.gone > 0]):
 		a.ask(c)
-	case a.chance(map[bool]int{false: 50, true: 7}[a.plot.gone > 0]):
+	case a.chance(orElse(a.plot.releases, map[bool]int{false: 50, true: 7}[a.plot.gone > 0])):
 		v := history.Value{Extra: &history.Extra{Lock: p.lock}, Section: p.section}
 		if a.chance(10) {
 			v.Owner = a.owner(c)
+		}
+		if a.plot.releases > 0 && a.chance(70) {
+			a.vanishes(c)
 		}
 		a.invoke(c, history.Release, v)
 		c.held = c.held[:len(c.held)-1]
@@ -385,10 +399,24 @@ func (a *author) released(c *actor) {
 		a.deleteKey(c, fmt.Sprintf("%s-%d", c.name, v.Section))
 		return
 	}
+	a.tidies(c)
 	delete(c.doing, history.Release)
 	outcome := pick(a.r, []history.Type{history.OK, history.OK, history.OK, history.Fail, history.Info, 0})
+	if a.plot.releases > 0 && outcome == history.OK && !a.goesWrong(untrueRelease) {
+		outcome = history.Fail
+	}
 	if outcome != 0 {
 		a.add(c.name, outcome, history.Release, history.Value{Section: v.Section, Owner: v.Owner})
+	}
+}
+
+// tidies deletes the keys of a client, where the plot has it do so.
+func (a *author) tidies(c *actor) {
+	for _, node := range a.h.Header.Nodes {
+		if k := a.keys[node]; a.plot.tidy && k != nil && k.client == c.name && !a.goesWrong(halfDone) {
+			a.add(node, history.Info, history.KeyDeleted, history.Value{Key: "lock", Owner: k.owner, Client: c.name})
+			delete(a.keys, node)
+		}
 	}
 }
 

@@ -54,7 +54,7 @@ func (t *terms) isNobodysFault(i int) bool {
 func (t *terms) renewsLease(i, j int) bool {
 	w, now := t.whoseOf(i), t.whoseOf(j)
 	return t.leased() && t.events[j].F == history.KeySet && w.known() && now.known() && now.set == j &&
-		now.client == w.client && t.attemptOf(j) != nil && t.attemptOf(j) == t.attemptOf(i)
+		now.client == w.client && t.attemptOf(j) != nil && t.attemptOf(j) == t.attemptOf(w.set)
 }
 
 // mayBeRelease: "if the command left the client at or after the release was asked for and not after the release was answered,

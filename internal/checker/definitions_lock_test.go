@@ -597,9 +597,24 @@ func (t *terms) namesEnd(i int) bool {
 // of these ends counts. If none did, the end of another attempt counts: of those of the
 // client that told no owner value, the latest one before the key was set."
 func (t *terms) doneWith(i int) (done int, killed bool) {
-	client, set := t.ownerOf(i), t.setAs(i)
+	client := t.ownerOf(i)
+	done = -1
+	for _, p := range t.attemptsFor(client, t.setAs(i)) {
+		end := t.tookBack(p)
+		if end < 0 {
+			return -1, false
+		}
+		if end > done {
+			done, killed = end, t.strikes(end, history.Kills).clients[client]
+		}
+	}
+	return done, killed
+}
+
+// attemptsFor are the attempts of a client that can have set a key in an event.
+func (t *terms) attemptsFor(client string, set int) (named []*op) {
 	owner := t.events[set].Value.Owner
-	var named, silent []*op
+	var silent []*op
 	for _, p := range t.ops {
 		if p.f == history.Acquire && p.client == client && client != "" {
 			if p.owner == owner && owner != "" {
@@ -610,19 +625,9 @@ func (t *terms) doneWith(i int) (done int, killed bool) {
 		}
 	}
 	if len(named) == 0 {
-		named = silent
+		return silent
 	}
-	done = -1
-	for _, p := range named {
-		end := t.tookBack(p)
-		if end < 0 {
-			return -1, false
-		}
-		if end > done {
-			done, killed = end, t.strikes(end, history.Kills).clients[client]
-		}
-	}
-	return done, killed
+	return named
 }
 
 // tookBack is the event in which the client of an attempt had done with its keys; -1: never.

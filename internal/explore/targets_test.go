@@ -83,6 +83,17 @@ var switchTargets = []target{
 	{"no clean-up", "grant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms, switches: {clean_up: false}}\n",
 		[]string{"pause", "cut", "hold"},
 		checker.DeadlockFree, lock.Mistakes{NoCleanup: true}},
+	{"a release that always says yes", "nodes: {count: 1}\n" +
+		"lock: {algorithm: set-nx-px, ttl: 500ms, switches: {release_answer: always-yes}}\n" + slowSections,
+		[]string{"pause", "hold"},
+		checker.ToldAtRelease, lock.Mistakes{AlwaysReleased: true}},
+	{"an extension that needs all nodes", "nodes: {count: 3}\n" +
+		"lock: {algorithm: redlock-extend, ttl: 500ms, switches: {extend_enough: all}}\n" +
+		"workload: {clients: 2, sections: 1, think: 1s}\n",
+		[]string{"cut", "reset", "kill"}, checker.NoFalseAlarm, lock.Mistakes{ExtendNeedsAll: true}},
+	{"a release at the granting nodes",
+		"lock: {algorithm: redlock, ttl: 500ms, fan_out: first-majority, switches: {release_at: granting-nodes}}\n",
+		[]string{"pause", "hold"}, checker.NothingStays, lock.Mistakes{ReleasesGranted: true}},
 	{"a wait that ends and enters", "nodes: {count: 1}\n" +
 		"lock: {algorithm: set-nx-px, ttl: 500ms, retry: {attempts: 3}, switches: {give_up: enters}}\n" +
 		"workload: {clients: 2, sections: 2, start: together, think: 200ms}\n", []string{"pause", "cut"},
@@ -151,14 +162,20 @@ var messageTargets = []target{
 		checker.HolderServed, lock.Mistakes{LateToken: true}},
 	{"no clean-up", "grant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms, switches: {clean_up: false}}\n", byMessages,
 		checker.DeadlockFree, lock.Mistakes{NoCleanup: true}},
+	{"an extension that needs all nodes", "nodes: {count: 3}\n" +
+		"lock: {algorithm: redlock-extend, ttl: 500ms, switches: {extend_enough: all}}\n" +
+		"workload: {clients: 2, sections: 1, think: 1s}\n",
+		byMessages, checker.NoFalseAlarm, lock.Mistakes{ExtendNeedsAll: true}},
 }
 
 // noMessage has the mistakes that no message between a client and a node brings about.
 var noMessage = map[string]string{
+	"AlwaysReleased":  "whoever is kept from an answer need not know",
 	"ExtendAbsent":    "a renewal that comes late sets a key whose end its client has waited for; the client must sleep, too",
 	"EnterUnheld":     "it needs no fault at all",
 	"IgnoreWait":      "it needs a failover",
 	"NeverRenew":      "it needs no fault at all",
+	"ReleasesGranted": "it needs no fault at all",
 	"RenewalFrees":    "it needs no fault at all",
 	"RenewalShort":    "it needs no fault at all",
 	"WaitForEver":     "it needs a connection that is silent, where new ones work",

@@ -25,6 +25,8 @@ func TestExtensionOfAQuorum(t *testing.T) {
 		{"a majority, two say no", 2, 0, 0, lock.Mistakes{}, lock.OK},
 		{"a majority, two say nothing", 0, 2, 0, lock.Mistakes{}, lock.OK},
 		{"two say no, one nothing", 2, 1, 0, lock.Mistakes{}, lock.Info},
+		{"all are needed, one says nothing", 0, 1, 0, lock.Mistakes{ExtendNeedsAll: true}, lock.Fail},
+		{"all are needed, all say yes", 0, 0, 0, lock.Mistakes{ExtendNeedsAll: true}, lock.OK},
 		{"three say nothing", 0, 3, 0, lock.Mistakes{}, lock.Info},
 		{"nobody says anything", 0, 5, 0, lock.Mistakes{}, lock.Info},
 		{"three say no", 3, 0, 0, lock.Mistakes{}, lock.Fail},

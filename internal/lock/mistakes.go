@@ -34,6 +34,20 @@ type Mistakes struct {
 	// WaitForEver: a connection that goes silent keeps the client waiting.
 	WaitForEver bool `json:"wait_for_ever,omitempty" yaml:"bounded_wait" doc:"a command waits for its answer for node_timeout at most, or for ever (redis-py, whose socket_timeout is None by default)" default:"true" mistake:"false"`
 	NoCleanup   bool `json:"no_cleanup,omitempty" yaml:"clean_up" doc:"an attempt that failed, or was never answered, takes its keys away again" default:"true" mistake:"false"`
+	// AlwaysReleased: a client that has lost its lock never learns it.
+	AlwaysReleased bool `json:"always_released,omitempty" yaml:"release_answer" doc:"a release says no if the lock was not its client's own any more, or always yes (symfony/lock: RedisStore::delete does not look at the answer)" default:"as-answered" values:"as-answered,always-yes" mistake:"always-yes"`
+	// ExtendNeedsAll gives up a lock that a majority of the nodes keeps.
+	ExtendNeedsAll bool `json:"extend_needs_all,omitempty" yaml:"extend_enough" doc:"an extension fails if a majority of the nodes did not take it, or if any node did not" default:"majority" values:"majority,all" mistake:"all"`
+	// ReleasesGranted leaves the keys on nodes whose answer came when the lock was already granted.
+	ReleasesGranted bool `json:"releases_granted,omitempty" yaml:"release_at" doc:"a release asks all nodes, or those alone whose yes was counted when the lock was granted" default:"all-nodes" values:"all-nodes,granting-nodes" mistake:"granting-nodes"`
+}
+
+// answerRelease is what a release says, by what came of it.
+func (m *Mistakes) answerRelease(r Result) Result {
+	if m.AlwaysReleased && r.Outcome == Fail {
+		return Result{Outcome: OK}
+	}
+	return r
 }
 
 // renewalMistakes are those that a renewal can make, whether the lock or its user asks for it.

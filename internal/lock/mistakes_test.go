@@ -129,6 +129,16 @@ func TestEachMistakeShows(t *testing.T) {
 			e.spawned[0]()
 			return tb.held(g.Owner)
 		}, 0, 1},
+		{"releases where granted", lock.Mistakes{ReleasesGranted: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb := newTable(3)
+			_, l := tb.sit(t, "c1", mistaken(m))
+			g, _ := l.Acquire()
+			g.Nodes = g.Nodes[:2] // the third answers too late to count
+			l.Release(g)
+			return tb.held("")
+		}, 3, 2},
+		{"always released, one node", lock.Mistakes{AlwaysReleased: true}, releaseOfLost("set-nx-px", 1), lock.Fail, lock.OK},
+		{"always released, a quorum", lock.Mistakes{AlwaysReleased: true}, releaseOfLost("redlock", 3), lock.Fail, lock.OK},
 	} {
 		if got := c.schedule(t, lock.Mistakes{}); got != c.right {
 			t.Errorf("%s: %v without the mistake, want %v", c.name, got, c.right)
@@ -188,6 +198,18 @@ func lateRelease(algorithm string, nodes int) func(*testing.T, lock.Mistakes) an
 	}
 }
 
+// releaseOfLost is what the release of a lock says whose lease has ended.
+func releaseOfLost(algorithm string, nodes int) func(*testing.T, lock.Mistakes) any {
+	return func(t *testing.T, m lock.Mistakes) any {
+		tb, c := newTable(nodes), mistaken(m)
+		c.Algorithm = algorithm
+		_, l := tb.sit(t, "c1", c)
+		g, _ := l.Acquire()
+		tb.T += 2 * time.Second
+		return l.Release(g).Outcome
+	}
+}
+
 // Every mistake can be made by the name of its rule, and by that alone.
 func TestRulesAreSwitchedOffByName(t *testing.T) {
 	var all lock.Mistakes
@@ -201,7 +223,7 @@ func TestRulesAreSwitchedOffByName(t *testing.T) {
 			all.SwitchOff(rule)
 		}
 	}
-	if got := len(all.Rules()); got != 18 {
+	if got := len(all.Rules()); got != 21 {
 		t.Errorf("%d rules", got)
 	}
 	none := all

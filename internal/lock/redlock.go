@@ -23,8 +23,8 @@ func init() {
 var redlockTokens = append([]Tokens{NodeCounterMax, QuorumCounter}, separate...)
 
 var redlockMistakes = Mistakes{ReachableQuorum: true, TrustElapsed: true, PlainDelete: true, RaiseOnError: true,
-	SameValue: true, TokenFirst: true, LateToken: true, EnterUnheld: true, NoCleanup: true, WaitForEver: true,
-	ExtendAnyhow: true}.and(renewalMistakes)
+	SameValue: true, TokenFirst: true, LateToken: true, EnterUnheld: true, NoCleanup: true, ExtendAnyhow: true,
+	AlwaysReleased: true, ExtendNeedsAll: true, ReleasesGranted: true, WaitForEver: true}.and(renewalMistakes)
 
 var redlockPoints = []string{PointQuorum, PointBeforeValidityCheck, PointAfterNode}
 
@@ -155,22 +155,31 @@ func (l *redlock) raiseCounter(token int64) bool {
 }
 
 func (l *redlock) Release(g Grant) Result {
-	round := l.releaseAll(g.Owner)
+	nodes := l.env.Nodes()
+	if l.Mistakes.ReleasesGranted {
+		nodes = nil
+		for _, i := range g.Nodes {
+			nodes = append(nodes, l.env.Nodes()[i])
+		}
+	}
+	round := l.releaseOn(nodes, g.Owner)
 	if len(round.yes) >= l.quorum() {
 		return Result{Outcome: OK}
 	}
 	if len(round.yes)+round.silent >= l.quorum() {
 		return Result{Outcome: Info, Err: "too few nodes answered the release"}
 	}
-	return Result{Outcome: Fail, Err: "not ours any more on a majority of nodes"}
+	return l.Mistakes.answerRelease(Result{Outcome: Fail, Err: "not ours any more on a majority of nodes"})
 }
 
-func (l *redlock) releaseAll(owner string) round {
+func (l *redlock) releaseAll(owner string) round { return l.releaseOn(l.env.Nodes(), owner) }
+
+func (l *redlock) releaseOn(nodes []command.Node, owner string) round {
 	c := command.Del(l.Key)
 	if !l.Mistakes.PlainDelete {
 		c = command.Eval(releaseScript, l.key, owner)
 	}
-	return l.ask(c, done)
+	return l.askOf(nodes, c, done)
 }
 
 // Extend extends the lease once, on all nodes. It counts with a majority of them, before the promise that it extends has ended.
@@ -182,6 +191,9 @@ func (l *redlock) Extend(before Grant) (Grant, Result) {
 	late := !before.Forever && l.Remaining(before) <= 0
 	if l.Mistakes.ExtendAnyhow {
 		return g, Result{Outcome: OK}
+	}
+	if l.Mistakes.ExtendNeedsAll && len(round.yes) < len(l.env.Nodes()) {
+		return before, Result{Outcome: Fail, Err: "a node did not extend it"}
 	}
 	switch {
 	case len(round.yes) < l.quorum() && len(round.yes)+round.silent >= l.quorum():
@@ -234,12 +246,14 @@ func (r *round) count(i, n int, reply command.Reply, read reading) {
 }
 
 // ask puts a command to every node, in the way that FanOut says.
-func (l *redlock) ask(c command.Command, read reading) (r round) {
+func (l *redlock) ask(c command.Command, read reading) round { return l.askOf(l.env.Nodes(), c, read) }
+
+// askOf puts it to some nodes.
+func (l *redlock) askOf(nodes []command.Node, c command.Command, read reading) (r round) {
 	c.Timeout = l.wait()
 	if l.FanOut != InTurn && l.FanOut != "" {
-		return l.askAtOnce(c, read)
+		return l.askAtOnce(nodes, c, read)
 	}
-	nodes := l.env.Nodes()
 	for i, node := range nodes {
 		r.count(i, len(nodes), node.Do(c), read)
 		l.env.Point(afterNode(i))
@@ -247,8 +261,7 @@ func (l *redlock) ask(c command.Command, read reading) (r round) {
 	return r
 }
 
-func (l *redlock) askAtOnce(c command.Command, read reading) (r round) {
-	nodes := l.env.Nodes()
+func (l *redlock) askAtOnce(nodes []command.Node, c command.Command, read reading) (r round) {
 	l.env.Fan(len(nodes), func(i int) command.Reply { return nodes[i].Do(c) }, func(i int, reply command.Reply) bool {
 		r.count(i, len(nodes), reply, read)
 		l.env.Point(afterNode(i))

@@ -27,7 +27,8 @@ var _ Lock = (*single)(nil)
 // release by compare and delete.
 var (
 	anyMistakes   = Mistakes{TokenFirst: true, LateToken: true, EnterUnheld: true, WaitForEver: true}
-	ownedMistakes = Mistakes{TokenFirst: true, LateToken: true, EnterUnheld: true, PlainDelete: true, NoCleanup: true, WaitForEver: true}
+	ownedMistakes = Mistakes{TokenFirst: true, LateToken: true, EnterUnheld: true, PlainDelete: true, NoCleanup: true,
+		AlwaysReleased: true, WaitForEver: true}
 )
 
 // registerSingle registers a lock on one node.
@@ -110,7 +111,7 @@ func (l *single) renew(c command.Command) Result {
 	return Result{Outcome: OK}
 }
 
-func (l *single) Release(g Grant) Result { return l.give(l, g) }
+func (l *single) Release(g Grant) Result { return l.Mistakes.answerRelease(l.give(l, g)) }
 
 func (l *single) Remaining(g Grant) time.Duration { return g.Until - l.now() }
 

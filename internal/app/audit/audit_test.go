@@ -60,20 +60,26 @@ var audited = []struct {
 	{"redlock", "", nil},
 	{"redlock", "quorum", []string{"unreachable-minority", "memory-loss"}}, // a node that restarts is one that it needs
 	{"redlock", "recheck_elapsed", []string{"late-messages"}},
-	{"redlock", "release", []string{"exclusive", "owner-only"}}, // it deletes the holder's key whenever it asks and is refused
+	// It deletes the holder's key whenever it asks and is refused.
+	{"redlock", "release", []string{"exclusive", "owner-only", "told-at-release"}},
 	{"redlock", "node_error", []string{"dead-minority", "hung-node"}},
 	{"redlock", "value", []string{"late-release"}},
 	{"redlock", "token_after_grant", []string{"fencing"}},
 	{"redlock", "clean_up", []string{"lost-release"}},
+	{"redlock", "release_answer", []string{"told-at-release"}},
+	{"redlock", "extend_enough", []string{"no-false-alarm"}},
+	{"redlock", "release_at", nil},                                                           // it asks one node after the other on a card, and looks at each answer
 	{"redlock", "bounded_wait", []string{"unreachable-minority", "hung-node", "comes-back"}}, // what it waits for uses up its validity
 	{"redlock-extend", "", nil},
 	{"redlock-extend", "extend", []string{"no-resurrection"}},
-	{"redlock-extend", "extend_needs_quorum", []string{"told-when-lost"}},      // it believes in renewals that failed
+	{"redlock-extend", "extend_needs_quorum", []string{"told-when-lost"}}, // it believes in renewals that failed
+	{"redlock-extend", "extend_enough", []string{"no-false-alarm"}},
 	{"redlock-extend", "stop_renewal", []string{"comes-back", "lost-release"}}, // it renews what it could not release, so nobody comes back
 	{"redlock-extend", "renewal", []string{"stays-held"}},
 	{"redlock-extend", "own_thread", []string{"stays-held"}},
 	{"set-nx-px", "", nil},
-	{"set-nx-px", "release", []string{"late-release", "owner-only"}},
+	{"set-nx-px", "release", []string{"late-release", "owner-only", "told-at-release"}}, // it has deleted somebody's key, and says so
+	{"set-nx-px", "release_answer", []string{"told-at-release"}},
 	{"set-nx-px", "token_in_time", []string{"fencing"}},
 	{"set-nx-px", "give_up", []string{"exclusive", "sentinel"}}, // who waits in vain while the primary is down enters, too
 	{"set-nx-px", "bounded_wait", []string{"comes-back"}},
@@ -93,11 +99,11 @@ var audited = []struct {
 	{"linearizable", "", nil},
 	{"reentrant", "", nil},
 	{"reentrant-leaky", "", []string{"exclusive", "fencing"}},
-	{"constant-value", "", []string{"late-release", "owner-only"}},
+	{"constant-value", "", []string{"late-release", "owner-only", "told-at-release"}},
 	{"lock-delay", "", []string{"dead-holder"}}, // as it is meant: its delay is longer than the TTL
 	{"set-without-nx", "", []string{"exclusive"}},
 	{"setnx-del", "", []string{"dead-holder", "hung-node", "comes-back", "lost-release"}},
-	{"setnx-pexpire", "", []string{"late-release", "owner-only", "dead-holder", "hung-node"}},
+	{"setnx-pexpire", "", []string{"late-release", "owner-only", "told-at-release", "dead-holder", "hung-node"}},
 	{"none", "", []string{"exclusive"}},
 }
 

@@ -305,7 +305,7 @@ func endedGrant(ctx context.Context, s *suite) error {
 	case on(left) < on(taken):
 		s.note("its release took the lock away from somebody else; scenarios judge that (owner-release)")
 	case a.Type == program.Released:
-		s.note("it says released of a lock that was not its own any more; refused would be true, if the library tells")
+		s.note("it says released of a lock that was not its own any more; scenarios judge that (told-at-release)")
 	}
 	return s.reset(ctx)
 }

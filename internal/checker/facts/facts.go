@@ -14,7 +14,7 @@
 //   - facts.go: the history, its events and their times
 //   - grant.go, promise.go, loss.go, holding.go: who had the lock as its client saw it
 //   - attempt.go, command.go: what a client asked for, and when its commands left it
-//   - fault.go: what struck whom
+//   - fault.go, disturbance.go: what struck whom
 //   - keyreplay.go, keyowner.go, keylife.go, backing.go, lease.go, unclear.go: the lock's keys
 //     on the nodes
 //   - section.go: what the resource saw

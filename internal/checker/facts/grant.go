@@ -179,14 +179,14 @@ func (f *Facts) addRenewal(open map[Holder][]int, op int) {
 		return
 	}
 	for _, i := range open[f.HolderOf(op)] {
-		if g := &f.Grants[i]; f.isRenewedBy(g, op) {
+		if g := &f.Grants[i]; f.IsRenewedBy(g, op) {
 			g.Renewals = append(g.Renewals, Renewal{f.At(o.Call), o.Return, time.Duration(until.V())})
 		}
 	}
 }
 
-// isRenewedBy reports that a renewal of the client and lock of a grant is one of this grant.
-func (f *Facts) isRenewedBy(g *Grant, op int) bool {
+// IsRenewedBy reports that a renewal of the client and lock of a grant is one of this grant.
+func (f *Facts) IsRenewedBy(g *Grant, op int) bool {
 	owner := f.ownerOf(op)
 	return f.Ops[op].Call > g.Call && (owner == "" || g.Owner == "" || owner == g.Owner)
 }
@@ -201,6 +201,14 @@ func (g *Grant) EndOr(event int) int {
 
 // OpenAt reports that the belief in a grant is open when an event comes.
 func (g *Grant) OpenAt(event int) bool { return g.End < 0 || event < g.End }
+
+// ReleaseOf is the operation that gave a grant back, nil where none did.
+func (f *Facts) ReleaseOf(g *Grant) *history.Op {
+	if g.Ending != Released {
+		return nil
+	}
+	return &f.Ops[g.release]
+}
 
 // BelievedUntil is the end of the client's belief in a grant; Forever where the
 // history ended first.

@@ -197,6 +197,34 @@ func (f *Facts) NoLongerWanted(k *KeyLife) (at time.Duration, event int, dead bo
 	return at, event, dead
 }
 
+// Over is when all attempts that used a key were over, as their client was told; from is the first of their invocations,
+// release the first invocation of a release of theirs, -1 for none. ok is false where one of them was not over, or there was none.
+func (f *Facts) Over(k *KeyLife) (from, over, release int, ok bool) {
+	from, over, release = -1, -1, -1
+	for _, attempt := range f.attemptsFor(k) {
+		o := &f.Ops[attempt]
+		end := o.Return
+		if o.Type == history.OK {
+			r := f.ReleaseOf(f.GrantOf(attempt))
+			if r == nil || r.Type == history.Info {
+				return -1, -1, -1, false
+			}
+			if end = r.Return; release < 0 || r.Call < release {
+				release = r.Call
+			}
+		} else if o.Type != history.Fail {
+			return -1, -1, -1, false
+		}
+		if over = max(over, end); from < 0 || o.Call < from {
+			from = o.Call
+		}
+	}
+	return from, over, release, over >= 0
+}
+
+// SetIn is the key-set by which a key is its client's.
+func (k *KeyLife) SetIn() int { return k.by }
+
 // attemptEnd is when a client had done with the keys of one attempt.
 func (f *Facts) attemptEnd(client string, attempt int) (at time.Duration, event int, dead bool) {
 	o := &f.Ops[attempt]

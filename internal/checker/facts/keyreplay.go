@@ -228,6 +228,19 @@ func (k *KeyReplay) NodesWithKeyOf(g *Grant) (surely, maybe int) {
 	return surely, maybe
 }
 
+// KeepThose leaves in some nodes those that surely have a key of a grant.
+func (k *KeyReplay) KeepThose(g *Grant, nodes map[string]bool) {
+	for name := range nodes {
+		has := false
+		for i, key := range k.states[k.nodes[name]] {
+			has = has || key.Client == g.Client && key.Set > g.Call && k.countsFor(i, g)
+		}
+		if !has {
+			delete(nodes, name)
+		}
+	}
+}
+
 // NodesIfSetAgain counts the nodes that would have a key of a grant if its client set some keys again.
 func (k *KeyReplay) NodesIfSetAgain(g *Grant, again map[NodeKey]bool) (nodes int) {
 	for name, n := range k.nodes {

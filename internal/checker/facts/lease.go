@@ -39,7 +39,7 @@ func (f *Facts) renewsLease(k *KeyLife, set int) bool {
 		return false
 	}
 	attempt := f.attemptBefore(client, set)
-	return attempt >= 0 && attempt == f.attemptBefore(client, k.Set)
+	return attempt >= 0 && attempt == f.attemptBefore(client, k.by)
 }
 
 // mayBeRelease reports that a key-set left its client while a release was under way: it may be that release.

@@ -55,7 +55,7 @@ func (f *Facts) showsThatHeld(g *Grant, at time.Duration, i int) bool {
 	case e.F == history.Acquire:
 		return e.Type == history.OK && f.HolderOf(op).Lock == g.Lock
 	case e.F == history.Extend:
-		return e.Type == history.OK && e.Value.ValidUntil().IsSet() && f.HolderOf(op).Lock == g.Lock && f.isRenewedBy(g, op)
+		return e.Type == history.OK && e.Value.ValidUntil().IsSet() && f.HolderOf(op).Lock == g.Lock && f.IsRenewedBy(g, op)
 	}
 	other := func(under *Grant) bool { return under.Lock != g.Lock }
 	return e.Type == history.Invoke && !slices.ContainsFunc(f.GrantsActedUnder(g.Client, i), other)
@@ -73,6 +73,19 @@ func (f *Facts) LossConcerns(g *Grant, event int) bool {
 	}
 	older := func(i int) bool { return f.Grants[i].op < g.op && f.Grants[i].Owner == g.Owner }
 	return told.Owner != "" && g.Owner != "" && !slices.ContainsFunc(f.GrantsTo(g.Client, g.Lock), older)
+}
+
+// IsAlarm reports that an event tells the client of a grant that the lock is lost.
+func (f *Facts) IsAlarm(g *Grant, event int) bool {
+	e, op := f.Event(event), int(f.OpAt[event])
+	if e.Process != g.Client || event <= g.Call {
+		return false
+	}
+	if e.F == history.Lost {
+		return f.LossConcerns(g, event)
+	}
+	return e.F == history.Extend && e.Type == history.Fail && op >= 0 && f.HolderOf(op).Lock == g.Lock &&
+		f.Ops[op].Call > g.Return && g.OpenAt(f.Ops[op].Call) && f.IsRenewedBy(g, op)
 }
 
 // earliestLoss is the first instant at which a grant can have been lost of which the lock told

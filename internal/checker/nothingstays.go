@@ -1,0 +1,81 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// judgeNothingStays: without a fault no key of an attempt stays once the attempt is over.
+func judgeNothingStays(_ context.Context, j *judge, _ Options) Finding {
+	f := Finding{Effort: Effort{Operations: len(j.Ops), Of: "keys of attempts that were over"}, Method: "replay of the nodes' keys"}
+	ttl := time.Duration(j.History.Header.TTL)
+	lives := j.KeyLives()
+	switch {
+	case len(lives) == 0:
+		return unknown("no node reported its keys", f.Effort)
+	case ttl <= 0:
+		return unknown("the history does not say the lock's TTL", f.Effort)
+	case j.LeaseInValue():
+		return unknown("the lock keeps its lease in the value of its key, so a key that stays does not show that it is held", f.Effort)
+	case j.SeveralLocks():
+		return unknown("the history is about several locks", f.Effort)
+	}
+	disturbances := j.NewDisturbances()
+	for i := range lives {
+		k := &lives[i]
+		since, over, ok := j.undisturbedEnd(disturbances, k, ttl)
+		if !ok {
+			continue
+		}
+		if min(j.End, j.At(k.Forgotten)) > since+ttl/2 {
+			f.Effort.Chances++
+		}
+		if last := min(k.Expires, j.At(k.End), j.End); last > since+ttl/2 {
+			return j.stayedFinding(f, k, over, last-j.At(over))
+		}
+	}
+	return f.noViolation("no attempt that no fault touched was over for half a TTL", "%d %s, none of which stayed",
+		f.Effort.Chances, f.Effort.What())
+}
+
+// undisturbedEnd is since when a key should be gone, and the event in which its attempts were over; not ok where they were
+// not, or something may have kept the key from going.
+func (j *judge) undisturbedEnd(d *facts.Disturbances, k *facts.KeyLife, ttl time.Duration) (since time.Duration, over int, ok bool) {
+	if k.Client == "" {
+		return 0, 0, false
+	}
+	from, over, release, ok := j.Over(k)
+	if !ok || release >= 0 && j.Event(k.SetIn()).Value.At().IsSet() && j.LeftAt(k.SetIn()) >= j.At(release) {
+		return 0, 0, false
+	}
+	since = max(j.At(over), j.At(k.Set))
+	begin, end, node := j.At(from), since+ttl/2, j.Event(k.Set).Process
+	return since, over, !d.Struck(k.Client, begin, end) && !d.Between(k.Client, node, begin, end)
+}
+
+func (j *judge) stayedFinding(f Finding, k *facts.KeyLife, over int, stayed time.Duration) Finding {
+	node := j.Event(k.Set).Process
+	f.Verdict = Violated
+	f.Why = fmt.Sprintf("the key of %s stayed on node %s for %s after its attempt was over, and no fault touched it",
+		k.Client, node, length(stayed))
+	f.Events = sortedEvents(k.Set, over, k.End)
+	c := &Counterexample{From: f.Effort.Chances + 1, Impossible: -1, Assumption: string(takesAllBack)}
+	c.Operations = []CounterOp{{Client: k.Client, Op: "sets the key on node " + node, Events: f.Events,
+		From: j.At(k.Set), To: -1, Believed: "the key is gone when the attempt is over", True: "the key stayed"}}
+	s := j.newStory()
+	s.decidedBy(k.Set)
+	s.tell(turning, k.Set, "%s set the key on node %s%s", k.Client, node, j.setForWords(k.Set))
+	what := "the release of %s was answered"
+	if j.Event(over).F == history.Acquire {
+		what = "the attempt of %s failed"
+	}
+	s.tell(turning, over, what, k.Client)
+	s.tellAt(turning, j.At(over)+stayed, len(j.History.Events)-1, "the key had stayed for %s", length(stayed))
+	c.setStory(s)
+	f.Counterexample = c
+	return f
+}

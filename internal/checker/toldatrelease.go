@@ -1,0 +1,109 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
+)
+
+// giver is a client that was granted the lock and may give it back.
+type giver struct {
+	grant *facts.Grant
+	facts.Presence
+}
+
+// judgeToldAtRelease: a holder whose lock is gone learns it when it gives the lock back.
+func judgeToldAtRelease(_ context.Context, j *judge, _ Options) Finding {
+	f := Finding{Effort: Effort{Operations: len(j.Ops), Of: "releases of lost locks"}, Method: "replay of the nodes' keys"}
+	if j.SeveralLocks() {
+		return unknown("the history is about several locks", f.Effort)
+	}
+	keys, quorum := j.ReplayKeys(), j.Quorum()
+	disturbances := j.NewDisturbances()
+	var givers []*giver
+	for i := range j.History.Events {
+		changed := keys.Apply(i)
+		var untrue *giver
+		givers = slices.DeleteFunc(givers, func(b *giver) bool {
+			g := b.grant
+			if g.End == i {
+				return g.Ending != facts.Released || b.GoneSince < 0 || j.ReleaseOf(g).Return < 0
+			}
+			release := j.ReleaseOf(g)
+			if release == nil || release.Return != i {
+				return false
+			}
+			if j.couldSayAtRelease(disturbances, g, release) {
+				f.Effort.Chances++
+				if release.Type == history.OK && untrue == nil && !j.wasAlarmed(g, i) {
+					untrue = b
+				}
+			}
+			return true
+		})
+		if untrue != nil {
+			return j.untrueReleaseFinding(f, untrue)
+		}
+		if op := j.OpAt[i]; op >= 0 && j.Event(i).F == history.Acquire && j.Event(i).Type == history.OK {
+			if g := j.GrantOf(int(op)); g.Outer < 0 {
+				givers, changed = append(givers, &giver{g, facts.NotYetThere}), true
+			}
+		}
+		if changed {
+			givers = slices.DeleteFunc(givers, func(b *giver) bool {
+				surely, maybe := keys.NodesWithKeyOf(b.grant)
+				b.Update(surely >= quorum, maybe >= quorum, i)
+				return !b.grant.OpenAt(i) && b.GoneSince < 0 // it came back while the release was under way
+			})
+		}
+	}
+	return f.noViolation("no lock was gone when its holder gave it back", "%d %s, none untrue",
+		f.Effort.Chances, f.Effort.What())
+}
+
+// wasAlarmed reports that the client of a grant had been told that the lock is lost when an event came.
+func (j *judge) wasAlarmed(g *facts.Grant, event int) bool {
+	for i := g.Call + 1; i < event; i++ {
+		if j.IsAlarm(g, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// couldSayAtRelease reports that a release of a lock that was gone could know that.
+func (j *judge) couldSayAtRelease(d *facts.Disturbances, g *facts.Grant, release *history.Op) bool {
+	asked, answered := j.At(release.Call), j.At(release.Return)
+	for i := release.Return + 1; i < len(j.History.Events); i++ {
+		e := j.Event(i)
+		if e.F == history.KeySet && e.Value.Client == g.Client && j.ConcernsLock(e) && j.LeftBefore(i, answered) && j.LeftAt(i) >= j.At(g.Call) {
+			return false // it came late
+		}
+	}
+	return !d.Struck(g.Client, asked, answered) && !d.BetweenAny(g.Client, j.At(g.Call), answered)
+}
+
+func (j *judge) untrueReleaseFinding(f Finding, b *giver) Finding {
+	g := b.grant
+	release := j.ReleaseOf(g)
+	gone := j.At(release.Call) - j.At(b.GoneSince)
+	f.Verdict = Violated
+	f.Why = fmt.Sprintf("%s was told that it had given the lock back, which had been gone for %s", g.Client, length(gone))
+	c := &Counterexample{From: f.Effort.Chances, Impossible: release.Return, Assumption: string(saysAtRelease)}
+	c.Operations = []CounterOp{{Client: g.Client, Op: "holds the lock and gives it back",
+		Events: sortedEvents(g.Call, g.Return, b.GoneSince, release.Call, release.Return), From: j.At(g.Return), To: j.At(release.Return),
+		Believed: "it had the lock until it gave it back", True: "its lock was gone at " + words.Instant(j.At(b.GoneSince))}}
+	s := j.newStory()
+	s.decidedBy(release.Return)
+	s.tellGrant(g, j.At(b.GoneSince))
+	s.tellFaults(j.At(g.Return), j.At(release.Return), g.Client)
+	s.tell(turning, b.GoneSince, "the lock of %s was gone: %s", g.Client, j.goneWords(b.GoneSince))
+	s.tellEnd(g, "")
+	s.tell(decisive, release.Return, "the release was answered with a yes")
+	c.setStory(s)
+	return f.withCounterexample(c)
+}

@@ -1,0 +1,81 @@
+package checker
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
+
+// givesBack is a run in which c1's lock on node A ends at 1004 ms. c1 asks for the release at 2000 ms, and is answered at 2002 ms.
+func givesBack(answer history.Type, meanwhile func(s *script)) *script {
+	s := newScript()
+	s.h.Header.Nodes = s.h.Header.Nodes[:1]
+	s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+	s.key(4, history.KeySet, "A", "c1", "c1-owner", 1000)
+	s.granted(5, "c1", -1, -1)
+	s.key(1004, history.KeyExpired, "A", "", "c1-owner", -1)
+	meanwhile(s)
+	s.add(2000, "c1", history.Invoke, history.Release, history.Value{})
+	s.add(2002, "c1", answer, history.Release, history.Value{})
+	s.phase(3300, history.PhaseDone)
+	return s
+}
+
+// strikes is a fault that does something from an instant to another.
+func (s *script) strikes(from, to int64, strike history.Strike) {
+	about := &history.Rare{Fault: "it", ID: 1, Target: "x", Impact: &history.Impact{Effects: []history.Strike{strike}}}
+	s.add(from, history.NemesisProcess, history.Info, history.FaultBegin, history.Value{Rare: about})
+	s.add(to, history.NemesisProcess, history.Info, history.FaultEnd, history.Value{Rare: about})
+}
+
+func TestToldAtRelease(t *testing.T) {
+	struck := func(strike history.Strike) func(s *script) {
+		return func(s *script) { s.strikes(1500, 1900, strike) }
+	}
+	link := func(from, to string) history.Strike {
+		return history.Strike{Does: history.Breaks, Links: []history.Link{{From: from, To: to}}}
+	}
+	for _, c := range []struct {
+		name   string
+		answer history.Type
+		with   func(s *script)
+		want   Verdict
+	}{
+		{"yes", history.OK, nothing, Violated},
+		{"no", history.Fail, nothing, Holds},
+		{"nobody knows", history.Info, nothing, Holds},
+		{"told of the loss before", history.OK, func(s *script) { s.lost(1500, "c1") }, Holds},
+		{"another client was told", history.OK, func(s *script) { s.lost(1500, "c2") }, Violated},
+		{"an extension was refused", history.OK, func(s *script) {
+			s.add(1500, "c1", history.Invoke, history.Extend, history.Value{})
+			s.add(1501, "c1", history.Fail, history.Extend, history.Value{})
+		}, Holds},
+		{"another has it by now", history.OK, func(s *script) {
+			s.add(1100, "c2", history.Invoke, history.Acquire, history.Value{})
+			s.key(1101, history.KeySet, "A", "c2", "c2-owner", 5000)
+			s.granted(1102, "c2", -1, -1)
+		}, Violated},
+		{"set again", history.OK, func(s *script) { s.key(1500, history.KeySet, "A", "c1", "c1-owner", 1000) }, Unknown},
+		{"paused before the release", history.OK, struck(history.Strike{Does: history.Stops, Clients: []string{"c1"}}), Violated},
+		{"paused during the release", history.OK, func(s *script) {
+			s.strikes(1500, 2000, history.Strike{Does: history.Stops, Clients: []string{"c1"}})
+		}, Unknown},
+		{"its connection was broken", history.OK, struck(link("c1", "A")), Unknown},
+		{"another's connection was broken", history.OK, struck(link("c2", "A")), Violated},
+		{"its connection to the resource was broken", history.OK, struck(link("c1", history.ResourceProcess)), Violated},
+		{"the node was struck", history.OK, struck(history.Strike{Does: history.BendsClock, Nodes: []string{"A"}}), Unknown},
+		{"the node was demoted", history.OK, func(s *script) { s.add(1500, "A", history.Info, history.NodeDemoted, history.Value{}) }, Unknown},
+	} {
+		s := givesBack(c.answer, c.with)
+		f := Judge(context.Background(), &s.h, []Property{ToldAtRelease}, Options{})[0]
+		if checkShape(t, &s.h, f); f.Verdict != c.want {
+			t.Errorf("%s: %v (%s)", c.name, f.Verdict, f.Why)
+		}
+		if gone := 2000*time.Millisecond - 1004*time.Millisecond; f.Verdict == Violated && !strings.Contains(f.Why, length(gone)) {
+			t.Errorf("%s: %s, want %s", c.name, f.Why, length(gone))
+		}
+	}
+}

@@ -33,7 +33,7 @@ func Confirmed(h *history.History, p Property, c *Counterexample) (ok bool, why 
 		}
 		return false, "the lock keeps no key on the nodes, so they cannot confirm it"
 	}
-	if p == DeadlockFree || p == MinorityTolerant {
+	if p == DeadlockFree || p == MinorityTolerant || p == ComesBack {
 		return j.confirmStarvation(c)
 	}
 	return j.confirmGrants(c)

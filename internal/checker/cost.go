@@ -27,6 +27,8 @@ type Cost struct {
 	// Holding what it sends while it holds the lock. Nil: not measured.
 	Waiting *Rate `json:"waiting,omitempty"`
 	Holding *Rate `json:"holding,omitempty"`
+	// Most is how many commands a second a client should send at most while it waits or holds; 0: there is no such bound.
+	Most int `json:"most,omitempty"`
 	// Unmeasured says of each figure that is nil why it is.
 	Unmeasured []Unmeasured `json:"unmeasured,omitempty"`
 }
@@ -47,6 +49,9 @@ type Rate struct {
 
 // PerSecond is how many commands a client sent in a second.
 func (r Rate) PerSecond() float64 { return float64(r.Commands) / r.Time.Seconds() }
+
+// Exceeds reports that there is such a rate, and that it is above a bound; 0: there is none.
+func (r *Rate) Exceeds(most int) bool { return r != nil && most > 0 && r.PerSecond() > float64(most) }
 
 // Unmeasured says why a figure is not measured.
 type Unmeasured struct {

@@ -48,6 +48,8 @@ type plot struct {
 	healing int
 	// node is the only one that faults strike, if only one does.
 	node string
+	// silent: most faults silence the connections of a client.
+	silent bool
 	// aground is how often, in a hundred steps, the lock is lost for ever.
 	aground int
 	// program: the lock is a program; losses is how often, in a hundred steps, it tells

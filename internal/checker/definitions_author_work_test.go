@@ -217,6 +217,10 @@ func (a *author) fault() {
 	if a.plot.node != "" {
 		node = a.plot.node
 	}
+	if a.plot.silent && a.chance(90) {
+		a.silence(node, c)
+		return
+	}
 	s := history.Strike{Does: does}
 	v := &history.Rare{Fault: string(does), ID: 1 + a.r.IntN(4), Target: node}
 	switch x := a.r.IntN(10); {
@@ -263,6 +267,14 @@ func (a *author) fault() {
 			delete(a.keys, node)
 		}
 	}
+}
+
+// silence lets what a client has open to a node go silent.
+func (a *author) silence(node string, c *actor) {
+	v := &history.Rare{Fault: string(history.Silences), ID: 1 + a.r.IntN(4), Target: c.name + " to " + node,
+		Impact: &history.Impact{Effects: []history.Strike{{Does: history.Silences, Links: []history.Link{{From: c.name, To: node}}}}}}
+	a.faults = append(a.faults, v)
+	a.add(history.NemesisProcess, history.Info, history.FaultBegin, history.Value{Rare: v})
 }
 
 // kill lets a client forget all. It may be started again.

@@ -38,6 +38,7 @@ var naiveJudges = map[checker.Property]func(*terms) answer{
 	checker.OwnerRelease:         (*terms).ownerRelease,
 	checker.DeadlockFree:         (*terms).deadlockFree,
 	checker.MinorityTolerant:     (*terms).minorityTolerant,
+	checker.ComesBack:            (*terms).comesBack,
 	checker.NoOrphanLock:         (*terms).noOrphanLock,
 	checker.NothingStays:         (*terms).nothingStays,
 	checker.NoResurrection:       (*terms).noResurrection,
@@ -54,11 +55,11 @@ var naiveJudges = map[checker.Property]func(*terms) answer{
 
 // aboutPromises are the properties that rest on promises: "If a promise is not known,
 // exclusive-lease, no-late-effect, holder-served, ordered-tokens, deadlock-free,
-// minority-tolerant and told-when-lost are `unknown`, even if they look violated."
+// minority-tolerant, comes-back and told-when-lost are `unknown`, even if they look violated."
 var aboutPromises = []checker.Property{
 	checker.ExclusiveLease, checker.NoLateEffect, checker.HolderServed,
 	checker.OrderedTokens, checker.DeadlockFree, checker.MinorityTolerant,
-	checker.ToldWhenLost,
+	checker.ComesBack, checker.ToldWhenLost,
 }
 
 // naivelyLifted: there is a `fault-end` with the id before the phase `healing`.
@@ -433,4 +434,4 @@ func (t *terms) strikes(i int, does history.Does) (s struck) {
 const anything = history.Does("")
 
 var effects = []history.Does{history.Stops, history.Kills,
-	history.Forgets, history.Delays, history.Drops, history.Breaks, history.BendsClock, history.Promotes}
+	history.Forgets, history.Delays, history.Silences, history.Drops, history.Breaks, history.BendsClock, history.Promotes}

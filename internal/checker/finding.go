@@ -70,6 +70,7 @@ const (
 	OwnerRelease         Property = "owner-release"
 	DeadlockFree         Property = "deadlock-free"
 	MinorityTolerant     Property = "minority-tolerant"
+	ComesBack            Property = "comes-back"
 	NoOrphanLock         Property = "no-orphan-lock"
 	NothingStays         Property = "nothing-stays"
 	NoResurrection       Property = "no-resurrection"

@@ -61,6 +61,8 @@ var rows = []row{
 		judge: judgeDeadlock, promised: true, probed: true, timely: true, distance: 120},
 	{name: MinorityTolerant, title: "with a minority of nodes down, hung or slow, the lock is still granted within a bound",
 		judge: judgeMinority, promised: true, timely: true, distance: 110},
+	{name: ComesBack, title: "a client whose connections went silent, while new ones work, gets the lock again within a bound",
+		judge: judgeComesBack, promised: true, probed: true, timely: true, distance: 107},
 	{name: NoOrphanLock, title: "no key stays for longer than the TTL after its owner no longer wants it",
 		judge: judgeOrphans, keyed: true, distance: 100},
 	{name: NothingStays, title: "without a fault no key of an attempt stays once the attempt is over",

@@ -52,6 +52,10 @@ func randomScript(r *rand.Rand) *script {
 			s.lost(ms, "c1")
 		}
 	}
+	silent := r.IntN(4) == 0
+	if silent { // and no other fault
+		s.fault(ms, true, 9, "stall", "all clients to A")
+	}
 	for range r.IntN(60) {
 		ms += int64(r.IntN(3)) * int64(r.IntN(300))
 		c := clients[r.IntN(3)]
@@ -67,6 +71,9 @@ func randomScript(r *rand.Rand) *script {
 			s.add(ms, c, history.Info, history.Lost, history.Value{Owner: []string{"o1", ""}[r.IntN(2)],
 				Outcome: &history.Outcome{At: randomInt(r, ms*1e6), AtError: int64(r.IntN(2)) * 100e6}})
 		case 0:
+			if silent {
+				break
+			}
 			s.fault(ms, r.IntN(2) == 0, r.IntN(3), kinds[r.IntN(5)], append(nodes, clients...)[r.IntN(9)])
 		case 1:
 			s.key(ms, []history.F{history.KeySet, history.KeyDeleted, history.KeyExtended, history.KeyExpired}[r.IntN(4)],

@@ -142,7 +142,7 @@ func (s *script) fault(ms int64, begin bool, id int, kind, target string) {
 func (s *script) impact(kind, target string) *history.Impact {
 	does, known := map[string]history.Strike{
 		"pause": {Does: history.Stops}, "kill": {Does: history.Kills}, "clock": {Does: history.BendsClock},
-		"cut": {Does: history.Drops}, "promote": {Does: history.Promotes},
+		"cut": {Does: history.Drops}, "promote": {Does: history.Promotes}, "stall": {Does: history.Silences},
 	}[kind]
 	if !known {
 		return nil // it does not say

@@ -98,6 +98,10 @@ var switchTargets = []target{
 		"lock: {algorithm: set-nx-px, ttl: 500ms, retry: {attempts: 3}, switches: {give_up: enters}}\n" +
 		"workload: {clients: 2, sections: 2, start: together, think: 200ms}\n", []string{"pause", "cut"},
 		checker.ExclusiveLease, lock.Mistakes{EnterUnheld: true}},
+	{"a wait without a bound", "nodes: {count: 1}\ngrant_within: 100ms\n" +
+		"lock: {algorithm: set-nx-px, ttl: 40ms, node_timeout: 20ms, switches: {bounded_wait: false}}\n" +
+		"workload: {clients: 2, sections: 4, start: together}\n", []string{"stall"},
+		checker.ComesBack, lock.Mistakes{WaitForEver: true}},
 }
 
 // faultTargets has one of each kind of fault.
@@ -174,6 +178,7 @@ var noMessage = map[string]string{
 	"ReleasesGranted": "it needs no fault at all",
 	"RenewalFrees":    "it needs no fault at all",
 	"RenewalShort":    "it needs no fault at all",
+	"WaitForEver":     "it needs a connection that is silent, where new ones work",
 	"RenewalTakes":    "a renewal that comes late finds the key of another client; its client must sleep, too",
 	"RenewsAfterWork": "it needs no fault at all",
 }

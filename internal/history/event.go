@@ -391,6 +391,8 @@ const (
 	Forgets Does = "forgets"
 	// Delays: messages arrive late.
 	Delays Does = "delays"
+	// Silences: connections that are open carry nothing any more; those that are opened later work.
+	Silences Does = "silences"
 	// Drops: messages are lost.
 	Drops Does = "drops"
 	// Breaks: connections end.

@@ -33,6 +33,14 @@ type Config struct {
 	Mistakes Mistakes `json:"mistakes" yaml:"switches" doc:"safety rules of the lock; each is on by default, and switching one off makes a mistake that a real library shipped"`
 }
 
+// wait is how long to wait for the answer of a node; 0: for ever.
+func (c *Config) wait() time.Duration {
+	if c.Mistakes.WaitForEver {
+		return 0
+	}
+	return c.NodeTimeout
+}
+
 // Program is a lock program, and how to start it.
 type Program struct {
 	Command []string          `json:"command" yaml:"command" doc:"the program and its arguments, as no shell would change them; paths are relative to the folder in which sim runs" required:"true" least:"1" most:"100" min:"1" max:"4096"`

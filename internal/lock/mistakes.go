@@ -31,6 +31,8 @@ type Mistakes struct {
 	LateToken bool `json:"late_token,omitempty" yaml:"token_in_time" doc:"a lease that had ended when the token came is no grant, where the token is drawn after the grant" default:"true" mistake:"false"`
 	// EnterUnheld: who gives up enters.
 	EnterUnheld bool `json:"enter_unheld,omitempty" yaml:"give_up" doc:"a client whose wait is over is told that it has not got the lock, or goes on as if it had it (redis-py 621)" default:"refused" values:"refused,enters" mistake:"enters"`
+	// WaitForEver: a connection that goes silent keeps the client waiting.
+	WaitForEver bool `json:"wait_for_ever,omitempty" yaml:"bounded_wait" doc:"a command waits for its answer for node_timeout at most, or for ever (redis-py, whose socket_timeout is None by default)" default:"true" mistake:"false"`
 	NoCleanup   bool `json:"no_cleanup,omitempty" yaml:"clean_up" doc:"an attempt that failed, or was never answered, takes its keys away again" default:"true" mistake:"false"`
 	// AlwaysReleased: a client that has lost its lock never learns it.
 	AlwaysReleased bool `json:"always_released,omitempty" yaml:"release_answer" doc:"a release says no if the lock was not its client's own any more, or always yes (symfony/lock: RedisStore::delete does not look at the answer)" default:"as-answered" values:"as-answered,always-yes" mistake:"always-yes"`

@@ -84,6 +84,18 @@ func TestEachMistakeShows(t *testing.T) {
 			g, r := l.Acquire()
 			return [2]bool{r.Outcome == lock.OK && l.Remaining(g) > 0, tb.held("c2") == 1}
 		}, [2]bool{false, true}, [2]bool{true, true}},
+		{"wait for ever", lock.Mistakes{WaitForEver: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb := newTable(1)
+			var waits time.Duration
+			tb.nodes[0].Way = func(c command.Command, carry func() command.Reply) command.Reply {
+				waits = c.Timeout
+				return carry()
+			}
+			c := mistaken(m)
+			_, l := tb.sit(t, "c1", c)
+			l.Acquire()
+			return waits == c.NodeTimeout
+		}, true, false},
 		{"keep renewing", lock.Mistakes{KeepRenewing: true, PlainDelete: true}, func(t *testing.T, m lock.Mistakes) any {
 			m.PlainDelete = false
 			tb, e, l := watched(t, "watchdog", m)

@@ -24,7 +24,7 @@ var redlockTokens = append([]Tokens{NodeCounterMax, QuorumCounter}, separate...)
 
 var redlockMistakes = Mistakes{ReachableQuorum: true, TrustElapsed: true, PlainDelete: true, RaiseOnError: true,
 	SameValue: true, TokenFirst: true, LateToken: true, EnterUnheld: true, NoCleanup: true, ExtendAnyhow: true,
-	AlwaysReleased: true, ExtendNeedsAll: true, ReleasesGranted: true}.and(renewalMistakes)
+	AlwaysReleased: true, ExtendNeedsAll: true, ReleasesGranted: true, WaitForEver: true}.and(renewalMistakes)
 
 var redlockPoints = []string{PointQuorum, PointBeforeValidityCheck, PointAfterNode}
 
@@ -250,7 +250,7 @@ func (l *redlock) ask(c command.Command, read reading) round { return l.askOf(l.
 
 // askOf puts it to some nodes.
 func (l *redlock) askOf(nodes []command.Node, c command.Command, read reading) (r round) {
-	c.Timeout = l.NodeTimeout
+	c.Timeout = l.wait()
 	if l.FanOut != InTurn && l.FanOut != "" {
 		return l.askAtOnce(nodes, c, read)
 	}

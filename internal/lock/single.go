@@ -26,9 +26,9 @@ var _ Lock = (*single)(nil)
 // What can go wrong in locks on one node: in all of them, and in those that
 // release by compare and delete.
 var (
-	anyMistakes   = Mistakes{TokenFirst: true, LateToken: true, EnterUnheld: true}
+	anyMistakes   = Mistakes{TokenFirst: true, LateToken: true, EnterUnheld: true, WaitForEver: true}
 	ownedMistakes = Mistakes{TokenFirst: true, LateToken: true, EnterUnheld: true, PlainDelete: true, NoCleanup: true,
-		AlwaysReleased: true}
+		AlwaysReleased: true, WaitForEver: true}
 )
 
 // registerSingle registers a lock on one node.
@@ -120,9 +120,9 @@ func (l *single) now() time.Duration { return l.Config.now(l.env) }
 // do sends a command to the node.
 func (l *single) do(c command.Command) command.Reply {
 	if l.linearizable {
-		return l.env.Consensus().Do(c.Within(l.NodeTimeout))
+		return l.env.Consensus().Do(c.Within(l.wait()))
 	}
-	return l.env.Nodes()[0].Do(c.Within(l.NodeTimeout))
+	return l.env.Nodes()[0].Do(c.Within(l.wait()))
 }
 
 // leased is a grant for the TTL, counted from start.

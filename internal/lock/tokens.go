@@ -66,7 +66,7 @@ func (t Tokens) countsAtNodes() bool { return t == NodeCounterMax || t == Quorum
 func (c Config) drawToken(env Env) (int64, Result) {
 	env.Point(PointBeforeToken)
 	var r command.Reply
-	switch ask := command.Incr(c.counterKey()).Within(c.NodeTimeout); c.Tokens {
+	switch ask := command.Incr(c.counterKey()).Within(c.wait()); c.Tokens {
 	case RandomValue:
 		token := env.Rand().Int64()
 		env.Point(PointToken)

@@ -39,7 +39,7 @@ var (
 	// gets through.
 	stall = plainKind{world.Stall,
 		"the connections that are open on the links carry nothing until the fault ends; connections opened later work",
-		"messages on the open connections", "were held back", history.Delays, false}
+		"messages on the open connections", "were held back", history.Silences, false}
 	// reset breaks connections.
 	reset = plainKind{world.Reset, "connections break as soon as something is sent on them",
 		"connections", "broke", history.Breaks, true}

@@ -28,8 +28,8 @@ func CostRows(c *checker.Cost) []CostRow {
 		{"time of an acquire, p50", "",
 			"half of the acquires took at most this long from the request to the grant; in the virtual world the delays are modelled", c.P50 != nil},
 		{"time of an acquire, p99", "", "99 of 100 took at most this long", c.P99 != nil},
-		{"commands while waiting", rateWords(c.Waiting), "that one client sends in a second while another one holds the lock", c.Waiting != nil},
-		{"commands while holding", rateWords(c.Holding), "that one client sends in a second while it holds the lock", c.Holding != nil},
+		{"commands while waiting", rateWords(c.Waiting, c.Most), "that one client sends in a second while another one holds the lock", c.Waiting != nil},
+		{"commands while holding", rateWords(c.Holding, c.Most), "that one client sends in a second while it holds the lock", c.Holding != nil},
 	}
 	if c.P50 != nil {
 		rows[2].Value = fmt.Sprintf("%s (%s)", words.Duration(*c.P50), words.GroupedCount(c.Acquires, "acquire"))
@@ -58,12 +58,19 @@ func spreadWords(s *checker.Spread, noun string) string {
 	return fmt.Sprintf("%s (%s to %s)", words.GroupedCount(s.Median, noun), words.Grouped(s.Min), words.Grouped(s.Max))
 }
 
-func rateWords(r *checker.Rate) string {
+func rateWords(r *checker.Rate, most int) string {
 	if r == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s a second (%s in %s)", words.Decimal(r.PerSecond(), 1), words.Grouped(r.Commands), words.Duration(r.Time))
+	text := fmt.Sprintf("%s a second (%s in %s)", words.Decimal(r.PerSecond(), 1), words.Grouped(r.Commands), words.Duration(r.Time))
+	if r.Exceeds(most) {
+		text += ": " + busyWords(most)
+	}
+	return text
 }
+
+// busyWords say that a rate is above its bound.
+func busyWords(most int) string { return fmt.Sprintf("busy, more than %s", words.Grouped(most)) }
 
 // CostWords are the figures that are known, in a line; or else the reasons why none is.
 func CostWords(c *checker.Cost) string {
@@ -80,8 +87,15 @@ func CostWords(c *checker.Cost) string {
 	if len(parts) > 0 {
 		parts = []string{"an acquire: " + strings.Join(parts, ", ")}
 	}
-	add(c.Waiting != nil, func() string { return "waiting: " + words.Decimal(c.Waiting.PerSecond(), 1) + " commands a second" })
-	add(c.Holding != nil, func() string { return "holding: " + words.Decimal(c.Holding.PerSecond(), 1) + " commands a second" })
+	rate := func(r *checker.Rate) string {
+		text := words.Decimal(r.PerSecond(), 1) + " commands a second"
+		if r.Exceeds(c.Most) {
+			text += " (" + busyWords(c.Most) + ")"
+		}
+		return text
+	}
+	add(c.Waiting != nil, func() string { return "waiting: " + rate(c.Waiting) })
+	add(c.Holding != nil, func() string { return "holding: " + rate(c.Holding) })
 	if c.Commands == nil && c.Waiting == nil && c.Holding == nil { // commands are not known, or nothing happened
 		var why []string
 		for _, u := range c.Unmeasured {

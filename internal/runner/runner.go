@@ -320,10 +320,11 @@ func (r *run) probe() {
 			alive = append(alive, s)
 		}
 	}
-	left := len(alive)
+	left, within := len(alive), 2*r.setup.GrantWithin
+	until := r.w.Now() + within
 	for _, s := range alive {
 		r.w.Go(func() {
-			s.probe(r.setup.Workload.Sections + 1)
+			s.probe(r.setup.Workload.Sections+1, until)
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			if left--; left == 0 {
@@ -332,7 +333,7 @@ func (r *run) probe() {
 		})
 	}
 	if len(alive) > 0 {
-		probed.Wait(2 * r.setup.GrantWithin)
+		probed.Wait(within)
 	}
 }
 

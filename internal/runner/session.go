@@ -56,12 +56,25 @@ func (s *session) Do(q client.Request) client.Answer {
 	return a
 }
 
-// probe tries for the lock once and gives it back.
-func (s *session) probe(section int) {
-	if s.Do(client.Request{F: history.Acquire, Section: section}).Type == history.OK {
-		s.Do(client.Request{F: history.Release, Section: section})
+// probe tries for the lock and gives it back. Where the answer is unknown, it tries again until some time.
+func (s *session) probe(section int, until time.Duration) {
+	for {
+		switch s.Do(client.Request{F: history.Acquire, Section: section}).Type {
+		case history.OK:
+			s.Do(client.Request{F: history.Release, Section: section})
+			return
+		case history.Info:
+		case history.Invoke, history.Fail:
+			return
+		}
+		if s.Now() >= until || s.Over() || !s.Sleep(probeAgain) {
+			return
+		}
 	}
 }
+
+// probeAgain is how long a client waits before it tries again.
+const probeAgain = 100 * time.Millisecond
 
 func (s *session) record(t history.Type, f history.F, v history.Value, err string) {
 	s.r.recorder.Record(history.Event{Process: s.name, Type: t, F: f, Value: v, Error: history.SomeText(err)})

@@ -85,6 +85,8 @@ var guarantees = []guaranteeRow{
 		decides: []checker.Property{checker.MinorityTolerant}},
 	{name: "hung-node", title: "A node that does not answer does not keep clients from the lock",
 		decides: []checker.Property{checker.MinorityTolerant, checker.DeadlockFree}},
+	{name: "comes-back", title: "A client whose open connections went silent has the lock again by new ones",
+		decides: []checker.Property{checker.ComesBack}},
 	{name: "lost-release", title: "The lock comes free although a release was lost",
 		decides: []checker.Property{checker.DeadlockFree, checker.NoOrphanLock}},
 	{name: "nothing-stays", title: "Without faults, no key stays once the lock was given back",

@@ -37,17 +37,19 @@ type Head struct {
 
 // Setup is the part of a scenario that a variant can overlay.
 type Setup struct {
-	Nodes       Nodes         `yaml:"nodes" doc:"the Redis nodes that hold the lock"`
-	Lock        lock.Config   `yaml:"lock" doc:"the lock on trial" required:"true"`
-	Abilities   Abilities     `yaml:"needs" doc:"what a lock program must be able to do here, beside what follows from the rest of the scenario"`
-	Fencing     Fencing       `yaml:"fencing" doc:"fencing tokens: where they come from and how the resource checks them"`
-	Resource    Resource      `yaml:"resource" doc:"what the lock protects"`
-	Workload    workload.Plan `yaml:"workload" doc:"what the clients do"`
-	Faults      Faults        `yaml:"faults" doc:"a list of faults, in the order in which reports number them; or {mix: ..., list: ...}"`
-	Commands    bool          `yaml:"record_commands" doc:"the history has each command that a client sends to a node of the lock, and what the lock costs is measured" default:"false"`
-	GrantWithin time.Duration `yaml:"grant_within" doc:"the liveness properties demand that the lock is granted within this time; by default the ttl and two seconds" max:"10m"`
-	HealAfter   time.Duration `yaml:"heal_after" doc:"everything heals at this time of the run at the latest; without it, when no client can go on by itself" max:"1h"`
-	TimeLimit   time.Duration `yaml:"time_limit" doc:"the run is ended, undecided, after this time" min:"100ms" max:"1h" default:"30s"`
+	Nodes     Nodes         `yaml:"nodes" doc:"the Redis nodes that hold the lock"`
+	Lock      lock.Config   `yaml:"lock" doc:"the lock on trial" required:"true"`
+	Abilities Abilities     `yaml:"needs" doc:"what a lock program must be able to do here, beside what follows from the rest of the scenario"`
+	Fencing   Fencing       `yaml:"fencing" doc:"fencing tokens: where they come from and how the resource checks them"`
+	Resource  Resource      `yaml:"resource" doc:"what the lock protects"`
+	Workload  workload.Plan `yaml:"workload" doc:"what the clients do"`
+	Faults    Faults        `yaml:"faults" doc:"a list of faults, in the order in which reports number them; or {mix: ..., list: ...}"`
+	Commands  bool          `yaml:"record_commands" doc:"the history has each command that a client sends to a node of the lock, and what the lock costs is measured" default:"false"`
+	// CommandsWithin bounds a rate; no verdict follows from it.
+	CommandsWithin int           `yaml:"commands_within" doc:"a client that sends more commands a second than this while it waits for the lock, or holds it, is called busy, where commands are recorded; 0: there is no bound" max:"1000000" default:"0"`
+	GrantWithin    time.Duration `yaml:"grant_within" doc:"the liveness properties demand that the lock is granted within this time; by default the ttl and two seconds" max:"10m"`
+	HealAfter      time.Duration `yaml:"heal_after" doc:"everything heals at this time of the run at the latest; without it, when no client can go on by itself" max:"1h"`
+	TimeLimit      time.Duration `yaml:"time_limit" doc:"the run is ended, undecided, after this time" min:"100ms" max:"1h" default:"30s"`
 }
 
 // StandardLock is the lock of a scenario that says nothing of it but its algorithm.

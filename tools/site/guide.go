@@ -31,7 +31,7 @@ type found struct{ Title, File string }
 // liveness: it is about getting the lock at all.
 func (w *way) liveness() bool {
 	return slices.ContainsFunc(w.Guarantee.DecidedBy(), func(p checker.Property) bool {
-		return p == checker.DeadlockFree || p == checker.MinorityTolerant
+		return p == checker.DeadlockFree || p == checker.MinorityTolerant || p == checker.ComesBack
 	})
 }
 

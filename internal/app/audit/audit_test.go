@@ -68,12 +68,13 @@ var audited = []struct {
 	{"redlock", "clean_up", []string{"lost-release"}},
 	{"redlock", "release_answer", []string{"told-at-release"}},
 	{"redlock", "extend_enough", []string{"no-false-alarm"}},
-	{"redlock", "release_at", nil}, // it asks one node after the other on a card, and looks at each answer
+	{"redlock", "release_at", nil},                                                           // it asks one node after the other on a card, and looks at each answer
+	{"redlock", "bounded_wait", []string{"unreachable-minority", "hung-node", "comes-back"}}, // what it waits for uses up its validity
 	{"redlock-extend", "", nil},
 	{"redlock-extend", "extend", []string{"no-resurrection"}},
 	{"redlock-extend", "extend_needs_quorum", []string{"told-when-lost"}}, // it believes in renewals that failed
 	{"redlock-extend", "extend_enough", []string{"no-false-alarm"}},
-	{"redlock-extend", "stop_renewal", []string{"lost-release", "progress"}},
+	{"redlock-extend", "stop_renewal", []string{"comes-back", "lost-release", "progress"}}, // it renews what it could not release, so nobody comes back
 	{"redlock-extend", "renewal", []string{"stays-held"}},
 	{"redlock-extend", "own_thread", []string{"stays-held"}},
 	{"set-nx-px", "", nil},
@@ -81,12 +82,13 @@ var audited = []struct {
 	{"set-nx-px", "release_answer", []string{"told-at-release"}},
 	{"set-nx-px", "token_in_time", []string{"fencing"}},
 	{"set-nx-px", "give_up", []string{"exclusive", "sentinel"}}, // who waits in vain while the primary is down enters, too
+	{"set-nx-px", "bounded_wait", []string{"comes-back"}},
 	{"set-nx-wait", "", nil},
 	{"set-nx-wait", "check_wait", nil}, // no lock on a replicated node keeps failover: that is by design
 	{"set-nx-wait-pooled", "", nil},
 	{"watchdog", "", nil},
 	{"watchdog", "extend", []string{"paused-holder", "no-resurrection"}},
-	{"watchdog", "stop_renewal", []string{"lost-release", "progress"}},
+	{"watchdog", "stop_renewal", []string{"comes-back", "lost-release", "progress"}},
 	{"watchdog", "renewal", []string{"stays-held"}},
 	{"watchdog", "renewal_keeps", []string{"exclusive", "stays-held"}},
 	{"watchdog", "renewal_ttl", []string{"exclusive", "stays-held"}},
@@ -100,7 +102,7 @@ var audited = []struct {
 	{"constant-value", "", []string{"late-release", "owner-only", "told-at-release"}},
 	{"lock-delay", "", []string{"dead-holder"}}, // as it is meant: its delay is longer than the TTL
 	{"set-without-nx", "", []string{"exclusive"}},
-	{"setnx-del", "", []string{"dead-holder", "hung-node", "lost-release", "progress"}},
+	{"setnx-del", "", []string{"dead-holder", "hung-node", "comes-back", "lost-release", "progress"}},
 	{"setnx-pexpire", "", []string{"late-release", "owner-only", "told-at-release", "dead-holder", "hung-node"}},
 	{"none", "", []string{"exclusive"}},
 }

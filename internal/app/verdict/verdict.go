@@ -55,6 +55,7 @@ func Judge(ctx context.Context, v scenario.Variant, out *report.Variant) {
 	out.Faults = faults(v.Setup.Planned(), out.History)
 	if v.Setup.Commands {
 		cost := checker.CostOf(out.History)
+		cost.Most = v.Setup.CommandsWithin
 		out.Cost = &cost
 	}
 }

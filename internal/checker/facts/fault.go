@@ -19,7 +19,7 @@ type Fault struct {
 }
 
 // allEffects lists all that a fault can do.
-var allEffects = []history.Does{history.Stops, history.Kills, history.Forgets, history.Delays, history.Drops,
+var allEffects = []history.Does{history.Stops, history.Kills, history.Forgets, history.Delays, history.Silences, history.Drops,
 	history.Breaks, history.BendsClock, history.Promotes}
 
 // collectFaults pairs the begins of faults with their ends.

@@ -87,7 +87,7 @@ func openTest(s Setup) (Acquire, error) {
 			g.Owner = fmt.Sprint(s.TTL.Seconds(), " ", strings.Join(closed, ""))
 		case "forget":
 			handle := new([1]string)
-			runtime.AddCleanup(handle, func(n *atomic.Int64) { n.Add(1) }, &collected)
+			runtime.SetFinalizer(handle, func(*[1]string) { collected.Add(1) })
 			g.Release = func(context.Context) error { handle[0] = "released"; return nil }
 			g.Owner = fmt.Sprint(collected.Load())
 		case "events":

@@ -43,15 +43,7 @@ func randomScript(r *rand.Rand) *script {
 	kinds := []string{"pause", "kill", "stop", "clock-jump", "something"}
 	pending := map[string]history.F{}
 	s.h.Header.Quorum, s.h.Header.Renews = max(0, r.IntN(8)-4), true
-	ms := int64(0)
-	if alone && r.IntN(4) == 0 { // somebody has the lock, and may be told that it is lost
-		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
-		s.key(5, history.KeySet, "A", "c1", "o1", -1)
-		s.add(10, "c1", history.OK, history.Acquire, history.Value{Owner: "o1"})
-		if ms = 100 + int64(r.IntN(500)); r.IntN(2) == 0 {
-			s.lost(ms, "c1")
-		}
-	}
+	ms := s.begins(r, alone)
 	silent := r.IntN(4) == 0
 	if silent { // and no other fault
 		s.fault(ms, true, 9, "stall", "all clients to A")
@@ -106,6 +98,20 @@ func randomScript(r *rand.Rand) *script {
 		s.phase(ms, history.PhaseDone)
 	}
 	return s
+}
+
+// begins gives c1 the lock now and then, if there is one node, and tells it maybe that it is lost. It returns when.
+func (s *script) begins(r *rand.Rand, alone bool) (ms int64) {
+	if !alone || r.IntN(4) > 0 {
+		return 0
+	}
+	s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+	s.key(5, history.KeySet, "A", "c1", "o1", -1)
+	s.add(10, "c1", history.OK, history.Acquire, history.Value{Owner: "o1"})
+	if ms = 100 + int64(r.IntN(500)); r.IntN(2) == 0 {
+		s.lost(ms, "c1")
+	}
+	return ms
 }
 
 // randomPairs appends to two lists, and looks at them, without much sense.

@@ -28,7 +28,8 @@ func CostRows(c *checker.Cost) []CostRow {
 		{"time of an acquire, p50", "",
 			"half of the acquires took at most this long from the request to the grant; in the virtual world the delays are modelled", c.P50 != nil},
 		{"time of an acquire, p99", "", "99 of 100 took at most this long", c.P99 != nil},
-		{"commands while waiting", rateWords(c.Waiting, c.Most), "that one client sends in a second while another one holds the lock", c.Waiting != nil},
+		{"commands while waiting", rateWords(c.Waiting, c.Most), "that one client sends in a second while another one holds the lock",
+			c.Waiting != nil},
 		{"commands while holding", rateWords(c.Holding, c.Most), "that one client sends in a second while it holds the lock", c.Holding != nil},
 	}
 	if c.P50 != nil {

@@ -68,13 +68,15 @@ var audited = []struct {
 	{"redlock", "clean_up", []string{"lost-release"}},
 	{"redlock", "release_answer", []string{"told-at-release"}},
 	{"redlock", "extend_enough", []string{"no-false-alarm"}},
-	{"redlock", "release_at", nil},                                                           // it asks one node after the other on a card, and looks at each answer
+	// It asks one node after the other on a card, and looks at each answer.
+	{"redlock", "release_at", nil},
 	{"redlock", "bounded_wait", []string{"unreachable-minority", "hung-node", "comes-back"}}, // what it waits for uses up its validity
 	{"redlock-extend", "", nil},
 	{"redlock-extend", "extend", []string{"no-resurrection"}},
 	{"redlock-extend", "extend_needs_quorum", []string{"told-when-lost"}}, // it believes in renewals that failed
 	{"redlock-extend", "extend_enough", []string{"no-false-alarm"}},
-	{"redlock-extend", "stop_renewal", []string{"comes-back", "lost-release", "progress"}}, // it renews what it could not release, so nobody comes back
+	// It renews what it could not release, so nobody comes back.
+	{"redlock-extend", "stop_renewal", []string{"comes-back", "lost-release", "progress"}},
 	{"redlock-extend", "renewal", []string{"stays-held"}},
 	{"redlock-extend", "own_thread", []string{"stays-held"}},
 	{"set-nx-px", "", nil},

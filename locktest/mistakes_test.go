@@ -31,6 +31,7 @@ var mistakes = map[string]struct {
 	// Its faults last longer than the bound, a TTL and 2 s.
 	"node_error":    {"redlock", 3, MinorityTolerant, []Kind{Pause, Kill, Stall, Hold}, 4 * time.Second},
 	"value":         {"redlock", 1, ExclusiveLease, []Kind{HoldMessage, Hold, Stall}, 0},
+	"bounded_wait":  {"redlock", 3, MinorityTolerant, []Kind{Pause, Stall, Hold}, 4 * time.Second},
 	"stop_renewal":  {"redlock-extend", 1, NoOrphanLock, nil, 0},
 	"renewal":       {"redlock-extend", 1, StaysHeld, nil, 0},
 	"renewal_keeps": {"redlock-extend", 1, ExclusiveLease, nil, 0},

@@ -223,7 +223,7 @@ func TestRulesAreSwitchedOffByName(t *testing.T) {
 			all.SwitchOff(rule)
 		}
 	}
-	if got := len(all.Rules()); got != 21 {
+	if got := len(all.Rules()); got != 22 {
 		t.Errorf("%d rules", got)
 	}
 	none := all

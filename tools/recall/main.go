@@ -21,7 +21,7 @@ func main() {
 	pages := flag.Bool("pages", false, "write the page only")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, strings.Fields(*only), *lasts, *pages)
+	err := recall(ctx, strings.Fields(*only), *lasts, *pages)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, only []string, lasts string, pages bool) error {
+func recall(ctx context.Context, only []string, lasts string, pages bool) error {
 	root, err := os.Getwd()
 	if err != nil {
 		return err

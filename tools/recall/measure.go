@@ -64,19 +64,28 @@ func measure(ctx context.Context, sim, work, command, seconds string, wanted fun
 	return v, err
 }
 
-// answer runs sim and reads the JSON that it prints. What it found is no error.
+// answer runs sim and reads the JSON that it prints.
 func answer(ctx context.Context, into any, sim string, args ...string) error {
+	out, said, err := run(ctx, sim, args...)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(out, into); err != nil {
+		return fmt.Errorf("sim %s: %w: %s", args[0], err, said)
+	}
+	return nil
+}
+
+// run runs sim, and returns what it prints on standard output and on standard error. What it found is no error.
+func run(ctx context.Context, sim string, args ...string) (out, said []byte, err error) {
 	c := exec.CommandContext(ctx, sim, args...)
-	var out, said bytes.Buffer
-	c.Stdout, c.Stderr = &out, &said
-	err := c.Run()
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	err = c.Run()
 	if failed := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &failed) || failed.ExitCode() > 4) {
-		return fmt.Errorf("sim %s: %w: %s", args[0], err, said.String())
+		return nil, nil, fmt.Errorf("sim %s: %w: %s", args[0], err, stderr.String())
 	}
-	if err := json.Unmarshal(out.Bytes(), into); err != nil {
-		return fmt.Errorf("sim %s: %w: %s", args[0], err, said.String())
-	}
-	return ctx.Err()
+	return stdout.Bytes(), stderr.Bytes(), ctx.Err()
 }
 
 // foundLine is what a search says of a violation, doubtful what it says of one that only the program's word shows, or that does not
@@ -91,12 +100,8 @@ func search(ctx context.Context, sim, work, command, seconds string) (list []str
 	if err := os.RemoveAll(out); err != nil {
 		return nil, err
 	}
-	c := exec.CommandContext(ctx, sim, "search", "--world", "virtual", "--lock", command, "--for", seconds, "--out", out)
-	text, err := c.CombinedOutput()
-	if failed := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &failed) || failed.ExitCode() > 4) {
-		return nil, fmt.Errorf("sim search: %w: %s", err, text)
-	}
-	return accusedOf(text), ctx.Err()
+	text, _, err := run(ctx, sim, "search", "--world", "virtual", "--lock", command, "--for", seconds, "--out", out)
+	return accusedOf(text), err
 }
 
 // accusedOf are the properties that a search found to be violated.

@@ -59,6 +59,7 @@ func (g *guests) Lock(m *virtual.Machine) (lock.Lock, error) {
 	p := &lockProgram{g: g, m: m, host: g.hosts[m.Client()]}
 	c := m.Config()
 	p.wait = client.LongestAcquire(&c, len(g.spec.Nodes))
+	var left *waitingProgram // nil, too, where it had one in this run
 	if before := g.clients[m.Client()]; before != nil {
 		p.file = before.file
 	} else {
@@ -66,10 +67,7 @@ func (g *guests) Lock(m *virtual.Machine) (lock.Lock, error) {
 		if p.file, err = g.log("client-" + m.Client()); err != nil {
 			return nil, err
 		}
-	}
-	left := g.waiting[m.Client()]
-	if g.clients[m.Client()] != nil { // it had one in this run
-		left = nil
+		left = g.waiting[m.Client()]
 	}
 	g.clients[m.Client()] = p
 	p.talk.Log, p.talk.On = program.NewLog(p.file), programEvents{p}

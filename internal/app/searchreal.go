@@ -247,7 +247,7 @@ func lockProperties(r *program.Ready, s *scenario.Setup, waits bool) []checker.P
 		list = append(list, checker.ToldWhenLost, checker.NoFalseAlarm)
 	}
 	if r != nil {
-		list = append(list, checker.AsksItsTTL, checker.TrueValidity)
+		list = append(list, checker.AsksItsTTL, checker.TrueValidity, checker.KeepsRunning)
 	}
 	if waits { // without a replica nobody is granted the lock, and a promotion leaves none
 		list = slices.DeleteFunc(list, func(p checker.Property) bool { return p == checker.DeadlockFree })

@@ -53,6 +53,7 @@ const (
 	tellsTrue       cause = "that a lock is valid for as long as it tells"
 	saysAtRelease   cause = "that a release says when the lock was not its client's own any more"
 	tellsTrueLoss   cause = "that a loss is told only where a majority of the nodes does not keep the lock, or cannot be asked"
+	goesOnRunning   cause = "that a client's program goes on, whatever happens to its connections and to the nodes"
 	takesAllBack    cause = "that an attempt which is over has taken back all that it set, and that nothing of it arrives later"
 	servesHolder    cause = "that the resource refuses a token only after it has seen a newer one"
 	holderWrites    cause = "that only the holder of the lock writes, each on top of the last write"

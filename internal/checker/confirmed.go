@@ -20,6 +20,8 @@ func Confirmed(h *history.History, p Property, c *Counterexample) (ok bool, why 
 	switch p {
 	case BackedGrant, OwnerRelease, NoOrphanLock, NothingStays, NoResurrection, AsksItsTTL, TrueValidity:
 		return true, "the keys on the nodes show it"
+	case KeepsRunning:
+		return true, "the process of the lock program is gone"
 	case NoFalseAlarm:
 		return true, "the keys on the nodes show that the lock was there"
 	case ToldWhenLost, ToldAtRelease, StaysHeld:

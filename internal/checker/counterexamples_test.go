@@ -78,6 +78,13 @@ var counterexamples = []struct {
 			s.lost(1200, "c1")
 		})
 	}},
+	{"a program that ends when a node dies", KeepsRunning, func(s *script) {
+		s.h.Header.Program = "1.0"
+		s.acquire(0, 1, "c1", 900, -1)
+		s.add(2, "c2", history.Invoke, history.Acquire, history.Value{})
+		s.fault(10, true, 1, "kill", "A")
+		s.ends(12, "c2", "exit status 1", "node:events:495", "      throw er;", "", "Error: read ECONNRESET", "    at TCP.onStreamRead")
+	}},
 	// What grants rest on.
 	{"a grant whose command failed", BackedGrant, func(s *script) {
 		*s = *asksUnder(func(s *script) {

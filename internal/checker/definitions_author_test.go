@@ -56,6 +56,8 @@ type plot struct {
 	// one of its clients of a loss.
 	program bool
 	losses  int
+	// ends is how often, in a hundred steps, such a program ends by itself.
+	ends int
 	// tells is how often, in a hundred grants of a program, it tells an end, mostly a true one.
 	tells int
 	// gone is how often, in a hundred steps, something becomes of all keys of a holder.
@@ -210,6 +212,9 @@ func (a *author) step() {
 		a.phase(history.PhaseHealing)
 	case a.chance(a.plot.stalls):
 		a.add(history.RunProcess, history.Info, history.Stalled, history.Value{Rare: &history.Rare{Took: history.Some(unit * a.r.Int64N(3) / 2)}})
+	case a.plot.ends > 0 && a.chance(a.plot.ends):
+		a.kill(c.name)
+		a.add(c.name, history.Info, history.ProgramEnded, history.Value{})
 	case a.chance(a.plot.losses):
 		a.loses(c)
 	case a.chance(a.plot.gone):

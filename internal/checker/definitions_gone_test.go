@@ -235,7 +235,7 @@ func (t *terms) answerFor(g *grant) int {
 	for i := g.invoked + 1; i < len(t.events); i++ {
 		e := &t.events[i]
 		again := e.F == history.Acquire && e.Type == history.Invoke && e.Process == g.client
-		if again || t.tells(g, i) || t.strikes(i, history.Kills).clients[g.client] {
+		if again || t.tells(g, i) || t.kills(i)[g.client] {
 			return i
 		}
 	}

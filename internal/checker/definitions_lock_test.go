@@ -605,7 +605,7 @@ func (t *terms) doneWith(i int) (done int, killed bool) {
 			return -1, false
 		}
 		if end > done {
-			done, killed = end, t.strikes(end, history.Kills).clients[client]
+			done, killed = end, t.kills(end)[client]
 		}
 	}
 	return done, killed

@@ -48,6 +48,7 @@ var naiveJudges = map[checker.Property]func(*terms) answer{
 	checker.StaysHeld:            (*terms).staysHeld,
 	checker.AsksItsTTL:           (*terms).asksItsTTL,
 	checker.TrueValidity:         (*terms).trueValidity,
+	checker.KeepsRunning:         (*terms).keepsRunning,
 	checker.Atomic:               (*terms).atomic,
 	checker.Isolated:             (*terms).isolated,
 	checker.Durable:              (*terms).durable,
@@ -230,9 +231,8 @@ func orElse[T comparable](a, b T) T {
 
 // believe lets event i begin, end or prolong beliefs.
 func (t *terms) believe(i int) {
-	// "The begin of a fault that kills the client (effect `kills`). It ends all open
-	// grants of the client."
-	if killed := t.strikes(i, history.Kills).clients; len(killed) > 0 {
+	// "The client is killed. It ends all open grants of the client."
+	if killed := t.kills(i); len(killed) > 0 {
 		for _, g := range t.grants {
 			if g.ended > i && killed[g.client] {
 				t.end(g, i)
@@ -244,6 +244,15 @@ func (t *terms) believe(i int) {
 			t.believeOp(p, i)
 		}
 	}
+}
+
+// kills are the clients that event i kills: "A client is *killed* by the begin of a fault that kills it (effect `kills`), and by the end of
+// its lock program (a `program-ended` of the client)."
+func (t *terms) kills(i int) map[string]bool {
+	if e := &t.events[i]; e.F == history.ProgramEnded {
+		return map[string]bool{e.Process: true}
+	}
+	return t.strikes(i, history.Kills).clients
 }
 
 // end: event i ends a grant.

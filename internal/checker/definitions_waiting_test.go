@@ -192,7 +192,7 @@ func (t *terms) wanted(free stretch) (some, inVain bool) {
 
 // killed is the first event after i that kills the client.
 func (t *terms) killed(client string, i int) int {
-	for i++; i < len(t.events) && !t.strikes(i, history.Kills).clients[client]; i++ {
+	for i++; i < len(t.events) && !t.kills(i)[client]; i++ {
 	}
 	return i
 }

@@ -80,6 +80,7 @@ const (
 	StaysHeld            Property = "stays-held"
 	AsksItsTTL           Property = "asks-its-ttl"
 	TrueValidity         Property = "true-validity"
+	KeepsRunning         Property = "keeps-running"
 	Atomic               Property = "atomic"
 	Isolated             Property = "isolated"
 	Durable              Property = "durable"

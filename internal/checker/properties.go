@@ -81,6 +81,8 @@ var rows = []row{
 		judge: judgeAsksItsTTL, program: true, ifSeen: true, keyed: true, timely: true, judgedFor: locked, demanded: true, distance: 8},
 	{name: TrueValidity, title: "a validity that is told is not over, and no longer than the TTL that the lock was asked for",
 		judge: judgeTrueValidity, program: true, ifSeen: true, keyed: true, timely: true, judgedFor: locked, demanded: true, distance: 9},
+	{name: KeepsRunning, title: "a lock program does not end by itself",
+		judge: judgeKeepsRunning, program: true, ifSeen: true, judgedFor: locked, demanded: true, distance: 7},
 	{name: Atomic, title: "what belongs together is done as a whole or not at all",
 		judge: judgeAtomic, judgedFor: func(w workload.Workload) bool { return w.Pair || len(w.Together) > 0 }, distance: 30},
 	{name: Isolated, title: "nobody sees a change that is only half done", judge: judgeIsolated, judgedFor: paired, distance: 40},

@@ -52,6 +52,9 @@ func randomScript(r *rand.Rand) *script {
 		ms += int64(r.IntN(3)) * int64(r.IntN(300))
 		c := clients[r.IntN(3)]
 		what := r.IntN(11)
+		if s.h.Header.Quorum > 0 && r.IntN(60) == 0 {
+			s.add(ms, c, history.Info, history.ProgramEnded, history.Value{})
+		}
 		if alone && r.IntN(3) == 0 {
 			what = 1
 		}

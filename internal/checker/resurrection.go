@@ -127,6 +127,10 @@ func (j *judge) followAttempts(latest map[string]*attempt, keys *facts.KeyReplay
 		maps.DeleteFunc(latest, func(client string, _ *attempt) bool { return fault.StrikesClient(history.Kills, client) })
 		return false
 	}
+	if e.F == history.ProgramEnded {
+		delete(latest, e.Process)
+		return false
+	}
 	if e.F == history.Lost {
 		j.noteLoss(latest, i)
 		return false

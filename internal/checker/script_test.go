@@ -163,6 +163,12 @@ func (s *script) impact(kind, target string) *history.Impact {
 	return &history.Impact{Words: target + " " + cmp.Or(verb, "suffered "+kind), Effects: []history.Strike{does}}
 }
 
+// ends lets a lock program end by itself.
+func (s *script) ends(ms int64, client, how string, printed ...string) {
+	s.add(ms, client, history.Info, history.ProgramEnded, history.Value{Rare: &history.Rare{Detail: how}})
+	s.h.Events[len(s.h.Events)-1].Error = history.SomeText(strings.Join(printed, "\n"))
+}
+
 func (s *script) phase(ms int64, name string) {
 	s.add(ms, history.RunProcess, history.Info, history.Phase, history.Value{Rare: &history.Rare{Detail: name}})
 }

@@ -114,6 +114,10 @@ func (s *story) tellEnd(g *facts.Grant, also string) {
 	case facts.Dropped:
 		s.tell(setting, g.End, "%s forgot the lock%s", g.Client, also)
 	case facts.Killed:
+		if slices.Contains(s.j.ProgramEnds, g.End) {
+			s.tell(setting, g.End, "%s%s", s.j.programEndWords(g.End), also)
+			return
+		}
 		s.tell(setting, g.End, "%s was killed%s", g.Client, also)
 	case facts.Superseded:
 		s.tell(setting, g.End, "%s gave up what it had and asked anew%s", g.Client, also)

@@ -94,6 +94,9 @@ const (
 	// Lost: a client's lock told it that it had lost its grant (Value.Owner): at Value.At,
 	// or at most Value.AtError before that.
 	Lost F = "lost"
+	// ProgramEnded: a client's lock program ended by itself, and the client with it. Value.Detail is how ("exit status 1"), Error
+	// the end of what it had printed.
+	ProgramEnded F = "program-ended"
 	// Effect: the resource applied or refused an operation. Process is
 	// ResourceProcess; Value has At, Client, Op, Accepted, Token, Highest.
 	Effect F = "effect"

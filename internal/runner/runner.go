@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -85,6 +86,7 @@ func Run(c Config) (Outcome, error) {
 	r.schedule = nemesis.NewSchedule(w, r.recorder.Record, r.planned, r.setup.Faults.Mix, r.setup.Cast(), r.Seed)
 	err = r.carryOut()
 	h, writeErr := r.recorder.Seal()
+	err = errors.Join(err, r.endedEarly(h))
 	out := Outcome{History: h, Interrupted: !r.finished && !r.timedOut && err == nil, TimedOut: r.timedOut, Versions: w.Versions()}
 	closed := w.Close()
 	var unknown *world.Unknown
@@ -92,6 +94,26 @@ func Run(c Config) (Outcome, error) {
 		out.Interrupted = false
 	}
 	return out, errors.Join(err, writeErr, closed)
+}
+
+// endedEarly says of a lock program that ended before the first grant, and before any fault, that it cannot be used; nil: there is none.
+func (r *run) endedEarly(h *history.History) error {
+	for i := range h.Events {
+		switch e := &h.Events[i]; {
+		case e.F == history.FaultBegin, e.F == history.Acquire && e.Type == history.OK:
+			return nil
+		case e.F == history.ProgramEnded:
+			ended := &program.Ended{How: e.Value.Detail()}
+			if p := r.setup.Lock.Program; p != nil {
+				ended.Command = p.Command
+			}
+			if printed := e.Error.String(); printed != "" {
+				ended.Last = strings.Split(printed, "\n")
+			}
+			return fmt.Errorf("client %s: %w", e.Process, ended)
+		}
+	}
+	return nil
 }
 
 // Spec is the world that a run asks for.

@@ -26,9 +26,11 @@ func (f *Facts) NewDisturbances() *Disturbances {
 	return d
 }
 
-// Struck reports that a fault struck a client at some instant of a stretch.
+// Struck reports that a fault struck a client at some instant of a stretch, or that its lock program had ended.
 func (d *Disturbances) Struck(client string, from, to time.Duration) bool {
-	return d.anyIn(from, to, func(s history.Strike) bool { return slices.Contains(s.Clients, client) })
+	return slices.ContainsFunc(d.facts.ProgramEnds, func(i int) bool {
+		return d.facts.Event(i).Process == client && d.facts.At(i) <= to
+	}) || d.anyIn(from, to, func(s history.Strike) bool { return slices.Contains(s.Clients, client) })
 }
 
 // Between reports that something disturbed what a client and a node told one another, at some instant of a stretch.

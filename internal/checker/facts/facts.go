@@ -56,7 +56,9 @@ type Facts struct {
 	Faults []Fault
 	// FaultsSeen is how many different faults took effect.
 	FaultsSeen int
-	Sections   []Section
+	// ProgramEnds are the events in which a lock program ended by itself, and its client with it.
+	ProgramEnds []int
+	Sections    []Section
 	// sameNamed are the operations on the resource, by name.
 	sameNamed []sameNamed
 	Effects   []Effect

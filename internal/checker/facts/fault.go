@@ -49,6 +49,8 @@ func (f *Facts) collectFaults() {
 				}
 				open[named(e)] = list[1:]
 			}
+		case history.ProgramEnded:
+			f.ProgramEnds = append(f.ProgramEnds, i)
 		}
 	}
 	f.FaultsSeen = len(ids)
@@ -108,16 +110,28 @@ func (fault *Fault) Clients() []string {
 	return list
 }
 
-// KilledBetween is the event at which a client was killed between two others, -1 where
-// it was not; to is -1 for the end of the history.
+// KilledBetween is the event at which a client was killed between two others, by a fault or because its lock program ended; -1
+// where it was not; to is -1 for the end of the history.
 func (f *Facts) KilledBetween(client string, from, to int) int {
-	for i := range f.Faults {
-		fault := &f.Faults[i]
-		if fault.Begin > from && (to < 0 || fault.Begin < to) && fault.StrikesClient(history.Kills, client) {
-			return fault.Begin
+	if to < 0 {
+		to = len(f.History.Events)
+	}
+	first := to
+	for _, i := range f.ProgramEnds {
+		if i > from && i < first && f.Event(i).Process == client {
+			first = i
 		}
 	}
-	return -1
+	for i := range f.Faults {
+		fault := &f.Faults[i]
+		if fault.Begin > from && fault.Begin < first && fault.StrikesClient(history.Kills, client) {
+			first = fault.Begin
+		}
+	}
+	if first == to {
+		return -1
+	}
+	return first
 }
 
 // StoppedFor is for how long in a stretch of the run a client stood still.

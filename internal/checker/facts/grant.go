@@ -42,7 +42,7 @@ const (
 	Endless    Ending = iota // held to the end of the history
 	Released                 // the client asked to release
 	Dropped                  // the client forgot it
-	Killed                   // the client was killed
+	Killed                   // the client was killed, or its lock program ended
 	Superseded               // the client asked for the lock anew
 )
 
@@ -59,8 +59,12 @@ func (f *Facts) collectGrants() {
 		e, op := &f.History.Events[i], int(f.OpAt[i])
 		switch {
 		case e.F == history.FaultBegin:
-			f.endKilled(open, &f.Faults[begun])
+			if fault := &f.Faults[begun]; fault.Does(history.Kills) {
+				f.endKilled(open, i, func(client string) bool { return fault.StrikesClient(history.Kills, client) })
+			}
 			begun++
+		case e.F == history.ProgramEnded:
+			f.endKilled(open, i, func(client string) bool { return client == e.Process })
 		case e.F == history.Lost:
 			early[e.Process] = append(early[e.Process], i)
 			for _, g := range open[Holder{e.Process, e.Value.Lock()}] {
@@ -84,17 +88,14 @@ func (f *Facts) collectGrants() {
 	}
 }
 
-// endKilled ends the beliefs of the clients that a fault kills.
-func (f *Facts) endKilled(open map[Holder][]int, fault *Fault) {
-	if !fault.Does(history.Kills) {
-		return
-	}
+// endKilled ends the beliefs of the clients that an event kills.
+func (f *Facts) endKilled(open map[Holder][]int, event int, kills func(client string) bool) {
 	for k, list := range open {
-		if !fault.StrikesClient(history.Kills, k.Client) {
+		if !kills(k.Client) {
 			continue
 		}
 		for _, g := range list {
-			f.Grants[g].End, f.Grants[g].Ending = fault.Begin, Killed
+			f.Grants[g].End, f.Grants[g].Ending = event, Killed
 		}
 		delete(open, k)
 	}

@@ -31,11 +31,15 @@ const (
 // NewLog writes to a writer.
 func NewLog(to io.Writer) *Log { return &Log{to: to} }
 
-// Last are the last lines.
+// Last are the last lines, also one that has no end.
 func (l *Log) Last() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.last)
+	last := slices.Clone(l.last)
+	if len(l.part) > 0 {
+		last = append(last, string(l.part[:min(len(l.part), lastBytes)]))
+	}
+	return last
 }
 
 func (l *Log) line(text []byte) {

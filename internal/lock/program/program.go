@@ -328,6 +328,8 @@ type Ended struct {
 	How string
 	// Last is what it printed last.
 	Last []string
+	// Closed: it only closed its output, and its process goes on.
+	Closed bool
 }
 
 func (e *Ended) Error() string {
@@ -356,12 +358,12 @@ func (p *Program) read(out *os.File) {
 			return
 		}
 	}
-	how := "it closed its output"
+	ended := &Ended{Command: p.command, How: "it closed its output", Closed: true}
 	select {
 	case <-p.child.Gone:
-		how = "exit status 0"
+		ended.How, ended.Closed = "exit status 0", false
 		if p.child.Err != nil {
-			how = p.child.Err.Error()
+			ended.How = p.child.Err.Error()
 		}
 		select { // another may have its standard error, and keep it open
 		case <-p.logged:
@@ -369,7 +371,8 @@ func (p *Program) read(out *os.File) {
 		}
 	case <-time.After(EndWithin):
 	}
-	_ = p.fail(&Ended{p.command, how, p.Log.Last()})
+	ended.Last = p.Log.Last()
+	_ = p.fail(ended)
 }
 
 // take deals with a line.

@@ -50,6 +50,9 @@ const (
 	// Lost says that the client's lock told of a loss: at the instant Monotonic, or at
 	// most Uncertain before it. Answer has the owner.
 	Lost MessageType = "lost"
+	// Ended says that the client's lock program ended by itself, and that the client ends with it. Error is how it ended, Printed the
+	// last lines that it printed.
+	Ended MessageType = "ended"
 	// Rested answers Rest.
 	Rested MessageType = "rested"
 	// Failed says that the client cannot go on; Error says why.
@@ -82,6 +85,8 @@ type Message struct {
 	// Protocol is the client's version, in Ready.
 	Protocol int    `json:"protocol,omitempty"`
 	Error    string `json:"error,omitempty"`
+	// Printed belongs to Ended.
+	Printed []string `json:"printed,omitempty"`
 	// OutOfTime belongs to Failed: it is the bound, in ns, if something took longer than it may.
 	OutOfTime time.Duration `json:"out_of_time,omitempty"`
 	// Unsupported belongs to Failed: it is what the lock program refuses by design.

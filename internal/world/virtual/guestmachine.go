@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
 // Clock is a clock of a client's machine: it showed Base at the run time Since, and goes Rate times as fast as the time does.
@@ -53,6 +54,14 @@ func (c *clientHost) clocksSet() {
 func (m *Machine) LostAt(owner string, at, uncertain time.Duration, why string) {
 	m.c.w.record(history.Event{Process: m.c.name, Type: history.Info, F: history.Lost, Error: history.SomeText(why),
 		Value: history.Value{Owner: owner, Outcome: &history.Outcome{At: history.Some(int64(at)), AtError: int64(uncertain)}}})
+}
+
+// ProgramEnded records that the lock program ended by itself: how, and what it had printed last. The client ends with it.
+func (m *Machine) ProgramEnded(how string, printed []string) {
+	w := m.c.w
+	w.touchAll()
+	w.record(client.ProgramEnded(m.c.name, how, printed))
+	m.c.kill()
 }
 
 // AtPoint lets a fault strike at a point of the lock. The lock goes on when done is called, if the process is still there.

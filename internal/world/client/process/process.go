@@ -204,9 +204,14 @@ func (s *server) lock(setup *client.SetupMessage) (lock.Lock, error) {
 		err := l.Err()
 		select {
 		case <-s.closing:
+			return
 		default:
-			_ = s.send(failed(err))
 		}
+		m := failed(err)
+		if ended := (*program.Ended)(nil); errors.As(err, &ended) && !ended.Closed {
+			m = client.Message{Type: client.Ended, Error: ended.How, Printed: ended.Last}
+		}
+		_ = s.send(m)
 	}()
 	return l, nil
 }
@@ -244,6 +249,13 @@ func (s *server) loop(lines *bufio.Scanner) error {
 
 func (s *server) answer(id uint64, r client.Request) {
 	a := s.agent.Do(r)
+	if s.program != nil && a.Type == history.Info {
+		select {
+		case <-s.program.Broken(): // the conversation is over, and says why
+			return
+		default:
+		}
+	}
 	_ = s.send(client.Message{Type: client.Answered, ID: id, Answer: &a, Monotonic: int64(a.Instant)})
 }
 

@@ -42,8 +42,8 @@ type Process struct {
 	why    error
 	// failed is what the client said before it gave up, or that it ended and sim did not end it.
 	failed error
-	// ended: sim ends it, or the run.
-	ended atomic.Bool
+	// ready: it has been set up. ended: sim ends it, or the run.
+	ready, ended atomic.Bool
 }
 
 var _ world.Client = (*Process)(nil)
@@ -268,6 +268,7 @@ func (c *Process) Listen() {
 func (c *Process) handle(m client.Message) error {
 	switch m.Type {
 	case client.Ready:
+		c.ready.Store(true)
 		c.deliver(0, m)
 	case client.Answered, client.ClockSet:
 		c.deliver(m.ID, m)
@@ -308,6 +309,8 @@ func (c *Process) handle(m client.Message) error {
 		told := v.OwnOutcome()
 		told.At, told.AtError = history.Some(m.Monotonic-int64(c.run.Time.SinceBoot())), m.Uncertain
 		c.run.Record(history.Event{Process: c.name, Type: history.Info, F: history.Lost, Value: v, Error: history.SomeText(m.Error)})
+	case client.Ended:
+		return c.programEnded(m)
 	case client.Failed:
 		if c.failed = errors.New(m.Error); m.OutOfTime > 0 {
 			c.failed = machine.TookTooLong(m.OutOfTime, "%s", m.Error)
@@ -319,6 +322,19 @@ func (c *Process) handle(m client.Message) error {
 		return fmt.Errorf("the client sent an unknown message %q", m.Type)
 	}
 	return nil
+}
+
+// programEnded ends a client whose lock program has ended by itself.
+func (c *Process) programEnded(m client.Message) error {
+	why := fmt.Errorf("the lock program ended: %s", m.Error)
+	if !c.ready.Load() {
+		c.failed = &program.Ended{Command: c.setupMessage.Lock.Program.Command, How: m.Error, Last: m.Printed}
+		return c.failed
+	}
+	if !c.ended.Load() && c.run.Ctx.Err() == nil {
+		c.run.Record(client.ProgramEnded(c.name, m.Error, m.Printed))
+	}
+	return errors.Join(why, c.Kill())
 }
 
 // Bounds of what a client may report: points and operations of its own at a time, and both in

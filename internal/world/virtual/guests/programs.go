@@ -120,7 +120,7 @@ func (p *lockProgram) outputs() supervisor.Command {
 	return supervisor.Command{
 		Output: func(b []byte) { line := slices.Clone(b); want(func() { p.take(line) }) },
 		Errors: func(b []byte) { _, _ = p.talk.Log.Write(b) },
-		Ended:  func(how string) { want(func() { p.fail(p.ended(how)) }) }}
+		Ended:  func(how string) { want(func() { p.endedByItself(how) }) }}
 }
 
 // clockOf is a clock of a machine in the supervisor's time.
@@ -128,9 +128,15 @@ func (g *guests) clockOf(c virtual.Clock) supervisor.Clock {
 	return supervisor.Clock{Base: int64(c.Base), Since: int64(c.Since + g.began), Rate: c.Rate}
 }
 
-// ended says how the program ended.
-func (p *lockProgram) ended(how string) error {
-	return &program.Ended{Command: p.m.Config().Program.Command, How: asInRealTime(how), Last: p.talk.Log.Last()}
+// endedByItself: the program has ended, and nobody had ended it. The client ends with it, if the lock could be used.
+func (p *lockProgram) endedByItself(how string) {
+	why := &program.Ended{Command: p.m.Config().Program.Command, How: asInRealTime(how), Last: p.talk.Log.Last()}
+	if !p.opened || !p.g.begun || p.failed != nil || p.g.parting {
+		p.fail(why)
+		return
+	}
+	p.over(why)
+	p.m.ProgramEnded(why.How, why.Last)
 }
 
 // asInRealTime says how a program ended in the words that real time has for it.

@@ -134,6 +134,9 @@ func (p Property) Title() string { return p.row().title }
 // has healed.
 func (p Property) Probed() bool { return p.row().probed }
 
+// OfPrograms reports that the property is judged of lock programs alone.
+func (p Property) OfPrograms() bool { return p.row().program }
+
 // IfSeen reports that the property is demanded only where the nodes show it.
 func (p Property) IfSeen() bool { return p.row().ifSeen }
 

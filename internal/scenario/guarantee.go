@@ -87,6 +87,8 @@ var guarantees = []guaranteeRow{
 		decides: []checker.Property{checker.MinorityTolerant, checker.DeadlockFree}},
 	{name: "comes-back", title: "A client whose open connections went silent has the lock again by new ones",
 		decides: []checker.Property{checker.ComesBack}},
+	{name: "keeps-running", title: "The program of a client does not end when its connections break or nodes are down",
+		decides: []checker.Property{checker.KeepsRunning}},
 	{name: "lost-release", title: "The lock comes free although a release was lost",
 		decides: []checker.Property{checker.DeadlockFree, checker.NoOrphanLock}},
 	{name: "nothing-stays", title: "Without faults, no key stays once the lock was given back",

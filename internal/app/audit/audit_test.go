@@ -198,6 +198,7 @@ func TestEveryCaseAsksSomething(t *testing.T) {
 	for _, a := range lock.Algorithms() {
 		locks = append(locks, scenario.NewBuiltIn(lock.Config{Algorithm: a.Name}, ""))
 	}
+	locks = append(locks, &scenario.StandIn{Program: &lock.Program{Command: []string{"lock"}}, Ready: program.Ready{Class: program.Single}})
 	for _, s := range scenariotest.Shipped(t) {
 		if s.Guarantee == scenario.NoGuarantee {
 			continue

@@ -43,6 +43,10 @@ func battery(list []*scenario.Scenario, own *scenario.StandIn) (all []question) 
 // differ but in settings of the scenario's own lock one, rather one that demands something.
 func ask(s *scenario.Scenario, own *scenario.StandIn) question {
 	q := question{id: ID(s), title: s.Title, guarantee: s.Guarantee}
+	if own.Program == nil && !slices.ContainsFunc(s.Guarantee.DecidedBy(), func(p checker.Property) bool { return !p.OfPrograms() }) {
+		q.notApplicable = "it is asked of lock programs alone"
+		return q
+	}
 	var chosen, alike []scenario.Variant
 	for _, wanted := range []card.State{card.Kept, card.ByDesign} {
 		for i := range s.Variants {
@@ -51,7 +55,7 @@ func ask(s *scenario.Scenario, own *scenario.StandIn) question {
 				q.notApplicable = cmp.Or(q.notApplicable, why)
 				continue
 			}
-			v.Setup.Lock = lock.Config{Key: v.Setup.Lock.Key, TTL: v.Setup.Lock.TTL,
+			v.Setup.Lock = lock.Config{Program: v.Setup.Lock.Program, Key: v.Setup.Lock.Key, TTL: v.Setup.Lock.TTL,
 				NodeTimeout: v.Setup.Lock.NodeTimeout, Retry: v.Setup.Lock.Retry}
 			isAlike := func(o scenario.Variant) bool { return reflect.DeepEqual(o.Setup, v.Setup) }
 			if asks(s.Guarantee, &v) != wanted || slices.ContainsFunc(alike, isAlike) {

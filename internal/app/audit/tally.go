@@ -88,6 +88,7 @@ func (t *tally) add(one *trial.Trial) {
 // deciding is the property of a variant that speaks for the guarantee.
 func (t *tally) deciding(v *report.Variant) *report.PropertyResult {
 	demanded := t.variant(v.Name).Demanding(&t.lock.Ready)
+	demanded.Setup.Lock.Program = t.lock.Program
 	return v.Property(t.guarantee.Decides(&demanded))
 }
 

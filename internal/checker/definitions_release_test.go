@@ -70,7 +70,8 @@ func (t *terms) alarm(g *grant, i int) bool {
 	return t.tells(g, i)
 }
 
-// struckIn: "a *client is struck* if a fault that strikes it lasts at some instant" of a stretch, "or if its lock program ended by its end".
+// struckIn: "a *client is struck* if a fault that strikes it lasts at some instant" of a stretch, "or if its lock program
+// ended by its end".
 func (t *terms) struckIn(client string, from, to int64) bool {
 	for i := range t.events {
 		ended := t.events[i].F == history.ProgramEnded && t.events[i].Process == client

@@ -52,9 +52,6 @@ func randomScript(r *rand.Rand) *script {
 		ms += int64(r.IntN(3)) * int64(r.IntN(300))
 		c := clients[r.IntN(3)]
 		what := r.IntN(11)
-		if s.h.Header.Quorum > 0 && r.IntN(60) == 0 {
-			s.add(ms, c, history.Info, history.ProgramEnded, history.Value{})
-		}
 		if alone && r.IntN(3) == 0 {
 			what = 1
 		}
@@ -63,8 +60,9 @@ func randomScript(r *rand.Rand) *script {
 			if s.h.Header.Quorum == 0 {
 				break
 			}
-			s.add(ms, c, history.Info, history.Lost, history.Value{Owner: []string{"o1", ""}[r.IntN(2)],
-				Outcome: &history.Outcome{At: randomInt(r, ms*1e6), AtError: int64(r.IntN(2)) * 100e6}})
+			s.add(ms, c, history.Info, []history.F{history.Lost, history.Lost, history.Lost, history.ProgramEnded}[r.IntN(4)],
+				history.Value{Owner: []string{"o1", ""}[r.IntN(2)],
+					Outcome: &history.Outcome{At: randomInt(r, ms*1e6), AtError: int64(r.IntN(2)) * 100e6}})
 		case 0:
 			if silent {
 				break

@@ -115,7 +115,7 @@ def release(id, grant):
             return say(type="refused", id=id, why="not ours")
     if wrong == "signals":
         ask("SET", "signal:" + key, "1")
-    say(type="released", id=id)
+    say(type="unknown", id=id, why="no token") if wrong == "does not know" else say(type="released", id=id)
 
 
 def extend(id, grant):

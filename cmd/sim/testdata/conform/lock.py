@@ -78,15 +78,23 @@ def acquire(id, wait_ms):
             if wrong == "grants always" or take(key, owner):
                 break
         except OSError as error:
+            if wrong == "slow to see":
+                time.sleep(90)
+            if wrong == "never sees":
+                time.sleep(1000)
             return say(type="unknown", id=id, why=repr(error))
         if time.monotonic() >= deadline:
             if wrong == "deletes":
                 ask("DEL", key)
             if wrong == "swaps":
                 ctypes.CDLL(None).swapon(b"/nowhere", 0)
+            if wrong == "dies when refused":
+                os._exit(3)
             return say(type="refused", id=id, why="taken")
         time.sleep(0.01)
     grants[id] = key, owner
+    if wrong == "steals and notes":
+        ask("SET", "note:" + key, "1", "PX", int(lock["ttl_ms"]))
     answer = {"type": "acquired", "id": id, "owner_b64": base64.b64encode(owner).decode()}
     if wrong == "no id":
         del answer["id"]
@@ -109,6 +117,8 @@ def acquire(id, wait_ms):
 
 def release(id, grant):
     key, owner = grants.pop(grant)
+    if wrong == "never gives back":
+        return say(type="refused", id=id, why="I keep it")
     if wrong not in ("keeps", "grants always"):
         ours = ask("EVAL", "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0", 1, key, owner)
         if ours != b":1":

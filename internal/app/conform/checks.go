@@ -22,8 +22,8 @@ type check struct {
 	inRedis bool
 	// atKeys: what it finds rests on which keys are the lock's.
 	atKeys bool
-	// virtual: it is made in virtual time alone.
-	virtual bool
+	// virtual is why it is made in virtual time alone; empty: it is not.
+	virtual string
 	// unless says why it is not applicable, where needs does not.
 	unless func(*program.Ready) string
 	// first: without it nothing else can be checked.
@@ -40,8 +40,8 @@ type check struct {
 // reason is why a check is not applicable; empty: it is.
 func (c *check) reason(r *program.Ready, virtual bool) string {
 	switch {
-	case c.virtual && !virtual:
-		return "in real time no run is like another"
+	case c.virtual != "" && !virtual:
+		return c.virtual
 	case r == nil:
 	case c.needs != "" && !r.Has(c.needs):
 		return fmt.Sprintf("it does not say that it can %q", c.needs)
@@ -77,13 +77,16 @@ var checks = []check{
 		inRedis: true, atKeys: true, run: endedGrant},
 	{name: "killed-holder", title: "is free some time after its holder was killed", ofLock: true, guarantee: deadHolder, run: killedHolder},
 	{name: "dead-node", title: "goes on though a node is dead", ofLock: true, guarantee: deadMinority, inRedis: true, run: deadNode},
+	{name: "lost-answer", title: "refuses no lock whose key stays, where an answer was lost", ofLock: true, guarantee: progress, inRedis: true,
+		atKeys: true, virtual: "in real time no single answer is lost", run: lostAnswer},
 	{name: AgainCheck, title: "begins anew when it is set up again", needs: program.SetsUpAgain, inRedis: true, run: setsUpAgain},
 	{name: "busy", title: "keeps itself busy after a grant, and goes on", needs: program.KeepsBusy, run: busy},
 	{name: "points", title: "reports its points, and goes on", unless: noPoints, run: points},
 	{name: "clocks", title: "tells its clocks", unless: noClocks, run: clocks},
 	{name: "end-of-input", title: "ends within a second of the end of its input", run: endOfInput},
 	{name: "nothing-left", title: "leaves no process and no key behind", run: nothingLeft},
-	{name: RepeatsCheck, title: "same seed, same bytes: two runs of it in virtual time are the same", virtual: true, run: repeats},
+	{name: RepeatsCheck, title: "same seed, same bytes: two runs of it in virtual time are the same",
+		virtual: "in real time no run is like another", run: repeats},
 	{name: "messages", title: "all its messages fit the schema", mutes: Everything, run: messages},
 }
 

@@ -77,6 +77,8 @@ def acquire(id, wait_ms):
         try:
             if wrong == "grants always" or take(key, owner):
                 break
+        except ConnectionResetError if wrong == "repeats" else ():
+            continue
         except OSError as error:
             if wrong == "slow to see":
                 time.sleep(90)

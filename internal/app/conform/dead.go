@@ -52,7 +52,8 @@ func deadNode(ctx context.Context, s *suite) error {
 	return s.give(ctx, c1, h)
 }
 
-// withNone is what a client does whose only node is dead: it must answer, and not have the lock. It returns how long it needs beyond its wait.
+// withNone is what a client does whose only node is dead: it must answer, and not have the lock. It returns how long it needs beyond its
+// wait.
 func (s *suite) withNone(ctx context.Context, c1 *client) (needs time.Duration, err error) {
 	asked, wait := s.place.now(), s.ttl()/4
 	a, err := s.acquire(ctx, c1, wait)

@@ -31,6 +31,7 @@ func lostAnswer(ctx context.Context, s *suite) error {
 		return lost[node]
 	})
 	defer s.place.loseAnswers(nil)
+	s.patient = deadVirtual // how long a client needs is not what this is about
 	h := held{asked: s.place.now(), wall: s.place.wall(), ends: first}
 	h.until = h.asked + s.ttl()
 	if h.Answer, err = s.acquire(ctx, c, s.ttl()/4); err != nil {

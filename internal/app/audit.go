@@ -107,6 +107,11 @@ func Audit(ctx context.Context, env *Env, r request.Audit, expected *Expectation
 	if err := greetLocks(ctx, locks, r.World); err != nil {
 		return nil, err
 	}
+	if usualJobs {
+		for i := range locks {
+			r.Jobs = jobsOf(r.Jobs, locks[i].Programs.Start)
+		}
+	}
 	if why := storesInRealTime(standInsOf(locks)...); why != nil && where.chosen && real {
 		where.fallBack(env, why, l)
 		if err := greetLocks(ctx, locks, r.World); err != nil {

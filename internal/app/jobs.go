@@ -41,6 +41,22 @@ func jobsFor(world string, nodes server.Provider, locks ...string) (jobs, idle i
 	return 2 * processors, idleJobs * processors
 }
 
+// startsWithin is how long the lock programs of all scenarios that begin at once may take to start, on all processors; startsPrograms is
+// how many a scenario has.
+const (
+	startsWithin   = 2 * time.Second
+	startsPrograms = 3
+)
+
+// jobsOf is how many of so many scenarios to run at once where the start of one lock program keeps a processor busy for a while: a virtual
+// machine for Java takes a hundred times as long as a program in Go, and would disturb the runs beside it.
+func jobsOf(jobs int, start time.Duration) int {
+	if start <= 0 {
+		return jobs
+	}
+	return min(jobs, max(1, int(startsWithin*time.Duration(runtime.NumCPU())/(startsPrograms*start))))
+}
+
 // slots bound how many scenarios run at once: to sure of them at any time, and to most while the machine is idle.
 // A machine that is busy, with these or with something else, would disturb more of them.
 type slots struct {

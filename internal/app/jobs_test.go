@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -64,5 +65,19 @@ func TestLongestFirst(t *testing.T) {
 	}
 	if !slices.IsSorted(units) {
 		t.Errorf("the order of what is shown has changed: %v", units)
+	}
+}
+
+// Heavy programs run in fewer scenarios at once.
+func TestJobsOf(t *testing.T) {
+	t.Parallel()
+	processors := runtime.NumCPU()
+	for _, c := range []struct {
+		start time.Duration
+		want  int
+	}{{0, 100 * processors}, {time.Millisecond, 100 * processors}, {100 * time.Millisecond, 20 * processors / 3}, {time.Hour, 1}} {
+		if got := jobsOf(100*processors, c.start); got != c.want {
+			t.Errorf("a start of %v: %d at once, want %d", c.start, got, c.want)
+		}
 	}
 }

@@ -104,8 +104,18 @@ func (s *running) greetPrograms(ctx context.Context, list []*scenario.Scenario) 
 			return err
 		}
 	}
-	var err error
-	s.programs, err = trial.Greet(ctx, list, own, r.World)
+	return s.greet(ctx, list)
+}
+
+// greet has the lock programs describe themselves. Fewer heavy ones run at once.
+func (s *running) greet(ctx context.Context, list []*scenario.Scenario) (err error) {
+	r := &s.out.Request
+	s.programs, err = trial.Greet(ctx, list, s.own, r.World)
+	if err == nil && s.usualJobs && r.World == request.Live {
+		usual := r.Jobs
+		r.Jobs = jobsOf(usual, s.programs.Start)
+		s.idleJobs = s.idleJobs * r.Jobs / usual
+	}
 	return err
 }
 

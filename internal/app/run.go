@@ -208,8 +208,7 @@ func (s *running) fallBack(ctx context.Context, why error) (err error) {
 	if err := s.checkImages(ctx, s.out.Scenarios, s.out.Request); err != nil {
 		return err
 	}
-	s.programs, err = trial.Greet(ctx, s.out.Scenarios, s.own, request.Live)
-	return err
+	return s.greet(ctx, s.out.Scenarios)
 }
 
 // deal says which runs are to be made: all, or those of the shard, whose results then go into its folder.

@@ -28,7 +28,7 @@ var lockMistakes = []struct {
 	{"redlock", "release_answer", []checker.Property{checker.ToldAtRelease}},
 	{"watchdog", "extend", []checker.Property{checker.NoResurrection}},
 	{"watchdog", "stop_renewal", []checker.Property{checker.NoOrphanLock, checker.DeadlockFree, checker.NothingStays}},
-	{"redlock-extend", "extend_needs_quorum", []checker.Property{checker.ExclusiveLease}},
+	{"redlock-extend", "extend_needs_quorum", []checker.Property{checker.ExclusiveLease, checker.HolderServed}},
 	{"set-nx-px", "token_after_grant", []checker.Property{checker.HolderServed, checker.OrderedTokens}},
 	{"set-nx-wait", "check_wait", []checker.Property{checker.ExclusiveLease}},
 }

@@ -48,7 +48,7 @@ func (t *terms) falseAt(g *grant, i int) bool {
 				now := t.knownOnce(n, key, k)
 				here = here || t.countsFor(g, key) && now.client == g.client && now.set > g.invoked
 			}
-			has = has && here
+			has = has && (here || t.gaveUp(g, n, k))
 		}
 		// "its last `key-set` or `key-extended` of a key of the lock on the node before the alarm left it not earlier" than half a TTL
 		// before.
@@ -66,6 +66,26 @@ func (t *terms) falseAt(g *grant, i int) bool {
 	return len(good) >= t.quorum()
 }
 
+// gaveUp: "What the client deletes itself by a command that left it (`at`) after the last by which it asked the node for the lock counts
+// as still there, until the next event of a key of the lock on the node."
+func (t *terms) gaveUp(g *grant, node string, to int) bool {
+	last, asked := -1, int64(-1)
+	for k := 0; k <= to; k++ {
+		if e := &t.events[k]; e.Process != node || !t.ofLock(k) || !aboutKey(e.F) && e.F != history.KeyUnclear {
+			continue
+		}
+		last = k
+		if e := &t.events[k]; (e.F == history.KeySet || e.F == history.KeyExtended) && e.Value.Client == g.client {
+			asked = t.sent(k)
+		}
+	}
+	if last <= g.answered {
+		return false
+	}
+	e := &t.events[last]
+	return e.F == history.KeyDeleted && e.Value.Client == g.client && e.Value.At().IsSet() && asked >= 0 && e.Value.At().V() > asked
+}
+
 // toldUntil: "the latest `valid_until` of the grant and of those `extend` that were answered `ok` before the alarm, and that renew the
 // grant", must be after it.
 func (t *terms) toldUntil(g *grant, i int) history.Int {
@@ -81,13 +101,13 @@ func (t *terms) toldUntil(g *grant, i int) history.Int {
 }
 
 // goesSoon: not so that "the first event of a key of the lock on the node that stands after the alarm comes later than this tenth, or it
-// is the client's own, and no `key-deleted` whose `at` is before the alarm".
+// is the client's own".
 func (t *terms) goesSoon(client, node string, i int) bool {
 	at := t.time(i)
 	for k := i + 1; k < len(t.events) && t.time(k) <= at+t.header.TTL/10; k++ {
 		e := &t.events[k]
 		if (aboutKey(e.F) || e.F == history.KeyUnclear) && e.Process == node && t.ofLock(k) {
-			return e.Value.Client != client || e.F == history.KeyDeleted && e.Value.At().IsSet() && e.Value.At().V() < at
+			return e.Value.Client != client
 		}
 	}
 	return false

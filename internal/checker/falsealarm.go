@@ -15,6 +15,8 @@ import (
 type holder struct {
 	grant *facts.Grant
 	nodes map[string]bool
+	// gaveUp are those of them on which the client itself has deleted it since.
+	gaveUp map[string]bool
 	// until is the latest end of the validity that it was told; not set: it was told none.
 	until history.Int
 }
@@ -53,7 +55,7 @@ func judgeFalseAlarms(_ context.Context, j *judge, _ Options) Finding {
 		e := j.Event(i)
 		if op := j.OpAt[i]; op >= 0 && e.F == history.Acquire && e.Type == history.OK {
 			if g := j.GrantOf(int(op)); g.Outer < 0 && !a.bent[g.Client] {
-				h := &holder{g, make(map[string]bool), e.Value.ValidUntil()}
+				h := &holder{g, make(map[string]bool), make(map[string]bool), e.Value.ValidUntil()}
 				for _, n := range j.History.Header.Nodes {
 					h.nodes[n] = true
 				}
@@ -62,7 +64,7 @@ func judgeFalseAlarms(_ context.Context, j *judge, _ Options) Finding {
 		}
 		if changed {
 			for _, h := range holders {
-				keys.KeepThose(h.grant, h.nodes)
+				a.keep(h, keys, i)
 			}
 		}
 		asks := (e.F == history.KeySet || e.F == history.KeyExtended) && e.Value.Client != "" && j.ConcernsLock(e)
@@ -82,6 +84,23 @@ func judgeFalseAlarms(_ context.Context, j *judge, _ Options) Finding {
 		}
 	}
 	return f.noViolation("no lock that was there was renewed", "%d %s, and nobody was told of a loss", f.Effort.Chances, f.Effort.What())
+}
+
+// keep leaves the nodes that still have the lock after an event. What the client deletes itself it has not lost.
+func (a *alarms) keep(h *holder, keys *facts.KeyReplay, event int) {
+	e := a.Event(event)
+	if node := e.Process; a.ConcernsLock(e) && h.nodes[node] {
+		asked, some := a.asked[clientNode{h.grant.Client, node}]
+		own := e.F == history.KeyDeleted && e.Value.Client == h.grant.Client && e.Value.At().IsSet()
+		delete(h.gaveUp, node)
+		if own && some && a.SentAt(event) > asked {
+			h.gaveUp[node] = true
+		}
+	}
+	keys.KeepThose(h.grant, h.nodes)
+	for node := range h.gaveUp {
+		h.nodes[node] = true
+	}
 }
 
 // noteValidity takes note of a validity that a renewal told.
@@ -122,7 +141,7 @@ func (a *alarms) goesSoon(client, node string, event int) bool {
 		}
 		switch e.F {
 		case history.KeySet, history.KeyExtended, history.KeyDeleted, history.KeyExpired, history.KeyUnclear:
-			return e.Value.Client != client || e.F == history.KeyDeleted && a.SentAt(i) < at
+			return e.Value.Client != client
 		}
 	}
 	return false

@@ -20,6 +20,12 @@ func TestNoFalseAlarm(t *testing.T) {
 			}
 		}
 	}
+	gaveUp := func(left, ms int64) func(s *script) {
+		return func(s *script) {
+			deleted(ms, "c1", "A")(s)
+			s.leftAt(left)
+		}
+	}
 	cut := func(node string) history.Strike {
 		return history.Strike{Does: history.Drops, Links: []history.Link{{From: "c1", To: node}}}
 	}
@@ -48,6 +54,12 @@ func TestNoFalseAlarm(t *testing.T) {
 		{"one of three cannot be asked", 3, both(struck(1100, 1150, cut("B")), alarm(1200)), Violated},
 		{"the client was paused", 1, both(struck(1100, 1150, history.Strike{Does: history.Stops, Clients: []string{"c1"}}), alarm(1200)), Holds},
 		{"its clock is wrong", 1, both(struck(20, 30, history.Strike{Does: history.BendsClock, Clients: []string{"c1"}}), alarm(1200)), Unknown},
+		{"it has given up the lock itself", 1, both(gaveUp(1099, 1100), alarm(1200)), Violated},
+		{"a late message did that", 1, both(gaveUp(999, 1100), alarm(1200)), Holds},
+		{"its deletion was seen late", 1, both(alarm(1200), gaveUp(1199, 1201)), Violated},
+		{"another has it then", 1, both(both(gaveUp(1099, 1100), func(s *script) {
+			s.key(1150, history.KeySet, "A", "c2", "c2-owner", 2000)
+		}), alarm(1200)), Holds},
 		{"the deletion was seen late", 1, both(alarm(1200), deleted(1300, "c2", "A")), Holds},
 		{"a deletion afterwards", 1, both(alarm(1200), deleted(1301, "c2", "A")), Violated},
 	} {

@@ -130,6 +130,14 @@ func (c *Child) Dead() bool {
 	}
 }
 
+// Worked is how long it has kept a processor busy, with what it has started and waited for; 0: it has not ended.
+func (c *Child) Worked() time.Duration {
+	if !c.Dead() || c.cmd.ProcessState == nil {
+		return 0
+	}
+	return c.cmd.ProcessState.UserTime() + c.cmd.ProcessState.SystemTime()
+}
+
 // Kill ends the process and waits until it has.
 func (c *Child) Kill() error {
 	_ = c.cmd.Process.Kill() // it fails where the process is dead

@@ -526,17 +526,20 @@ func (k *asked) asideSaysMore() bool {
 
 // explanation is another question whose answer explains the violation aside; nil: there is none.
 func (k *asked) explanation(all []*asked) *asked {
-	if i := slices.IndexFunc(all, func(o *asked) bool { return o != k && o.explains(checker.Property(k.aside.Property)) }); i >= 0 {
+	if i := slices.IndexFunc(all, func(o *asked) bool { return o != k && o.explains(k.aside) }); i >= 0 {
 		return all[i]
 	}
 	return nil
 }
 
-// explains reports that the cell is broken in a way that explains why a property is violated
-// elsewhere, too.
-func (k *asked) explains(p checker.Property) bool {
-	return k.cell.State == card.Broken &&
-		(slices.Contains(k.shown, p) || consequence(p) && slices.Contains(k.shown, checker.ExclusiveLease))
+// explains reports that the cell is broken in a way that explains a violation seen elsewhere, too. Where the same property is violated
+// since something else was assumed in vain, it does not.
+func (k *asked) explains(aside *card.Cell) bool {
+	p := checker.Property(aside.Property)
+	if k.cell.State != card.Broken || k.cell.Property == aside.Property && k.cell.Assumption != aside.Assumption {
+		return false
+	}
+	return slices.Contains(k.shown, p) || consequence(p) && slices.Contains(k.shown, checker.ExclusiveLease)
 }
 
 // only is a scenario with the variants of these names.

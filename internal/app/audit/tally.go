@@ -368,7 +368,7 @@ func (of *variantTally) conclude(g scenario.Guarantee, cell *card.Cell) {
 }
 
 func (b *broken) conclude(v *variantTally, l *Lock, cell *card.Cell) {
-	cell.Property, cell.Report, cell.Replay = string(b.name), b.report, b.replay
+	cell.Property, cell.Assumption, cell.Report, cell.Replay = string(b.name), b.assumption, b.report, b.replay
 	cell.Runs, cell.Violated, cell.Undecided = v.runs, b.times, v.undecided
 	cell.Flaky = b.times+b.unconfirmed < v.runs
 	rate := fmt.Sprintf("%d of %s", b.times, words.Count(v.runs, "run"))

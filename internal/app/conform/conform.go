@@ -237,6 +237,8 @@ type suite struct {
 	refuses bool
 	// dirty: the clients and the nodes are not as a check wants them.
 	dirty bool
+	// disturbed: a node is dead, or was until now.
+	disturbed bool
 
 	mu sync.Mutex // guards what is below, and calls of Line
 	// bad are lines that the schema refuses, odd those with a field that it does not know.
@@ -458,10 +460,15 @@ func (s *suite) give(ctx context.Context, c *client, h held) error {
 	switch {
 	case err != nil:
 		return err
-	case a.Type == program.Unknown:
+	case a.Type == program.Unknown && s.disturbed:
 		s.note("%s was to release a lock that it held, and the answer was unknown: %s. Say released if the library's release has succeeded",
 			c.name, a.Why)
 	case a.Type == program.Refused && s.refuses: // as always
+	case a.Type == program.Unknown && !s.inTime(h) && !s.ready.Has(program.Renews):
+		return errLate
+	case a.Type == program.Unknown:
+		return c.finding(c.name+" was to release a lock that it held, and does not know whether it did: "+a.Why, "released: no fault was in the way",
+			"say released if the library's release has succeeded; if it fails by an error, it cannot be used so").usually(progress)
 	case a.Type == program.Refused && s.endedEarly(h): // it is not ours any more: the check expiry says why
 	case a.Type == program.Refused && !s.inTime(h) && !s.ready.Has(program.Renews):
 		return errLate

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/kballard/go-shellquote"
 
@@ -32,6 +33,8 @@ type Programs struct {
 	world string
 	// ready is by how a program is started.
 	ready map[string]*program.Ready
+	// Start is how long the start of one keeps a processor busy, at most.
+	Start time.Duration
 }
 
 // Greet starts each lock program of the scenarios once, in real time, and lets it describe itself. With
@@ -93,6 +96,7 @@ func (p *Programs) greet(ctx context.Context, l *lock.Program) error {
 		return &EnvironmentError{Err: withLast(err, log.Last()), Hint: HintFor(l, err)}
 	}
 	running.Close()
+	p.Start = max(p.Start, running.Worked())
 	ready := &running.Ready
 	p.ready[started(l)] = ready
 	if p.world == request.Virtual { // which has all clocks in its hand

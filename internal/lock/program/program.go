@@ -305,6 +305,9 @@ func (p *Program) Close() bool {
 	return true
 }
 
+// Worked is how long it has kept a processor busy; 0: it has not ended.
+func (p *Program) Worked() time.Duration { return p.child.Worked() }
+
 // Kill ends the program and all that it has started.
 func (p *Program) Kill() {
 	KillProcess(p.command, p.child)

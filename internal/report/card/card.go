@@ -122,6 +122,8 @@ type Cell struct {
 	// Property and Variant decided.
 	Property string `json:"property,omitempty"`
 	Variant  string `json:"variant,omitempty"`
+	// Assumption is what a violation shows to have been assumed in vain.
+	Assumption string `json:"assumption,omitempty"`
 	// Runs is how many runs of the variants that decided were made. Violated is in how many of
 	// them the property was violated, Undecided how many could not tell.
 	Runs      int `json:"runs"`

@@ -129,7 +129,7 @@ def release(id, grant):
         ask("SET", "signal:" + key, "1")
     elif wrong == "again, notes":
         open("keys.txt", "a").write("left %s\n" % ask("EXISTS", "signal:warm-up-" + os.environ["CLIENT"]).decode())
-    say(type="released", id=id)
+    say(type="unknown", id=id, why="no token") if wrong == "does not know" else say(type="released", id=id)
 
 
 def extend(id, grant):

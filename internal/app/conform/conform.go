@@ -441,7 +441,7 @@ func (s *suite) getWithin(ctx context.Context, c *client, within time.Duration) 
 		if n >= 3 && s.place.now() > deadline {
 			return held{}, c.finding(fmt.Sprintf("%s asked for the lock for %v, and did not get it", c.name, within),
 				"acquired: nobody else holds the lock",
-				"look at the reason that the program tells (why), and at its log").usually(progress)
+				"look at the reason that the program tells (why), and at its log").keepsFromProgress()
 		}
 		if err := s.place.sleep(ctx, pause); err != nil {
 			return held{}, err
@@ -467,8 +467,9 @@ func (s *suite) give(ctx context.Context, c *client, h held) error {
 	case a.Type == program.Unknown && !s.inTime(h) && !s.ready.Has(program.Renews):
 		return errLate
 	case a.Type == program.Unknown:
-		return c.finding(c.name+" was to release a lock that it held, and does not know whether it did: "+a.Why, "released: no fault was in the way",
-			"say released if the library's release has succeeded; if it fails by an error, it cannot be used so").usually(progress)
+		return c.finding(c.name+" was to release a lock that it held, and does not know whether it did: "+a.Why,
+			"released: no fault was in the way",
+			"say released if the library's release has succeeded; if it fails by an error, it cannot be used so").keepsFromProgress()
 	case a.Type == program.Refused && s.endedEarly(h): // it is not ours any more: the check expiry says why
 	case a.Type == program.Refused && !s.inTime(h) && !s.ready.Has(program.Renews):
 		return errLate

@@ -36,9 +36,9 @@ type Finding struct {
 	ofProgram bool
 }
 
-// usually has a finding count in one row in all checks of the lock.
-func (f *Finding) usually(guarantee string) *Finding {
-	f.usual = guarantee
+// keepsFromProgress has a finding count in the row of progress, whatever check of the lock meets it.
+func (f *Finding) keepsFromProgress() *Finding {
+	f.usual = progress
 	return f
 }
 
@@ -106,7 +106,7 @@ func mendLine(l Line) string {
 
 func (c *client) endedEarly(doing program.Type, e *program.Ended) *Finding {
 	f := c.finding(fmt.Sprintf("the program ended: %s%s", e.How, meanwhile(doing)), "it goes on until its standard input ends",
-		"look at what it printed last").usually(progress)
+		"look at what it printed last").keepsFromProgress()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.got {
@@ -128,7 +128,7 @@ func meanwhile(doing program.Type) string {
 func (c *client) unanswered(ctx context.Context, doing program.Type) error {
 	const expected = "an answer in one line, with a line break at its end"
 	f := c.finding(fmt.Sprintf("no answer to %q within %v", doing, c.suite.patience()), expected,
-		"answer each request, and read on while one is under way").usually(progress)
+		"answer each request, and read on while one is under way").keepsFromProgress()
 	nearly := func() bool {
 		l, why := c.nearlyMessage()
 		if why != "" {

@@ -26,8 +26,9 @@ type keyFate struct {
 	set, taken int
 	// end is the event that ended the first one's key in between, -1 for none.
 	end int
-	// due is when it would have ended by itself, by what was last asked for.
-	due time.Duration
+	// due is when it would have ended by itself, by what was last asked for; renewed is the event that said so last, -1 for none.
+	due     time.Duration
+	renewed int
 	// cause is what was assumed in vain there, and events show it.
 	cause  cause
 	events []int
@@ -148,7 +149,7 @@ func (j *judge) whyRenewed(first, second *facts.Grant, began int) reason {
 	for i := first.Call; i <= began; i++ {
 		if before, renews := j.RenewedOver(i); renews && before.Client == first.Client && j.Event(i).Value.Client == second.Client {
 			c.cause, c.events = renewsOwn, append(c.events, i)
-			c.keyFates = append(c.keyFates, keyFate{node: j.Event(i).Process, set: before.Set, taken: i, end: i, cause: renewsOwn})
+			c.keyFates = append(c.keyFates, keyFate{node: j.Event(i).Process, set: before.Set, taken: i, end: i, renewed: -1, cause: renewsOwn})
 		}
 	}
 	c.events = sortedEvents(c.events...)
@@ -167,7 +168,7 @@ func (j *judge) keyFates(first, second *facts.Grant) []keyFate {
 		}
 		n := byNode[e.Process]
 		if n == nil {
-			n = &keyFate{node: e.Process, set: -1, taken: -1}
+			n = &keyFate{node: e.Process, set: -1, taken: -1, renewed: -1}
 			byNode[e.Process], order = n, append(order, e.Process)
 		}
 		if n.taken < 0 || i <= answered {
@@ -201,7 +202,7 @@ func (j *judge) followKey(n *keyFate, i int, first, second *facts.Grant) {
 		return
 	}
 	if e.F == history.KeySet && j.SetForGrant(e, first) {
-		n.set, n.end, n.due = i, -1, j.ExpiryAfter(e)
+		n.set, n.end, n.due, n.renewed = i, -1, j.ExpiryAfter(e), -1
 		return
 	}
 	leaves := e.F == history.KeySet && (e.Value.Client == "" || j.LeavesOwner(i) && !j.OverwroteByRenewal(i))
@@ -211,7 +212,7 @@ func (j *judge) followKey(n *keyFate, i int, first, second *facts.Grant) {
 	if e.F != history.KeyExtended {
 		n.end = i
 	} else if !j.KeepsItsEnd(e) {
-		n.due = j.ExpiryAfter(e)
+		n.due, n.renewed = j.ExpiryAfter(e), i
 	}
 }
 

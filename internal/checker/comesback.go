@@ -154,9 +154,9 @@ func (j *judge) silentFinding(f Finding, s *starving, bound time.Duration, since
 	f.Verdict = Violated
 	first, last := &j.Ops[s.first], &j.Ops[s.last]
 	again := last.F == history.Acquire && last.Type == history.OK && j.At(last.Return) <= s.to
-	had := fmt.Sprintf("%s never had the lock again within %s", s.client, waited)
+	had := fmt.Sprintf("%s never had the lock again within %s, in %s", s.client, waited, words.Count(s.attempts, "request"))
 	if again {
-		had = fmt.Sprintf("%s had the lock again only after %s", s.client, waited)
+		had = fmt.Sprintf("%s had the lock again only after %s, in %s", s.client, waited, words.Count(s.attempts, "request"))
 	}
 	f.Why = fmt.Sprintf("when its open connections had gone silent, %s, though new connections worked (bound %s)", had, length(bound))
 	f.Events = sortedEvents(since, first.Call, last.Call, last.Return)

@@ -197,6 +197,9 @@ func (s *story) tellKeyFate(n keyFate, where string, first *facts.Grant, began i
 	ago := ""
 	if n.set >= 0 && by >= 0 {
 		ago = fmt.Sprintf("%s after it had set it%s", length(j.At(by)-j.At(n.set)), j.setForWords(n.set))
+		if n.renewed >= 0 {
+			ago = fmt.Sprintf("%s after it had last renewed it%s", length(j.At(by)-j.At(n.renewed)), j.setForWords(n.renewed))
+		}
 	}
 	switch n.cause {
 	case ownDelete:

@@ -131,7 +131,7 @@ func (j *judge) meanwhileWords(client string, event int) string {
 		text = " by " + name
 	}
 	doing := map[history.F]string{
-		history.Release: ", to release", history.Extend: ", to renew", history.Acquire: ", while it asked for the lock"}
+		history.Release: ", to release", history.Extend: ", while it renewed its lock", history.Acquire: ", while it asked for the lock"}
 	for i := range j.Ops {
 		o := &j.Ops[i]
 		if words, some := doing[o.F]; some && o.Process == client && o.Call < event && (o.Return < 0 || o.Return > event) {

@@ -490,6 +490,23 @@ func TestViolationsThatCountElsewhere(t *testing.T) {
 	}
 }
 
+// A violation of the same property by which something else was assumed in vain is none that was shown elsewhere.
+func TestAnotherAssumption(t *testing.T) {
+	for _, c := range []struct {
+		assumed string
+		want    card.State
+	}{{"that nobody deletes", card.Kept}, {"that clocks agree", card.Broken}} {
+		own := card.Cell{ID: "exclusive/x", State: card.Kept, Property: string(checker.ExclusiveLease)}
+		other := card.Cell{ID: "owner-only/y", State: card.Broken, Property: string(checker.OwnerRelease), Assumption: "that nobody deletes"}
+		aside := card.Cell{ID: own.ID, State: card.Broken, Property: other.Property, Assumption: c.assumed}
+		k := &asked{question: &question{id: own.ID, guarantee: "exclusive"}, cell: &own, aside: &aside}
+		o := &asked{question: &question{id: other.ID, guarantee: "owner-only"}, cell: &other, shown: []checker.Property{checker.OwnerRelease}}
+		if attribute([]*asked{k, o}); k.cell.State != c.want {
+			t.Errorf("assumed in vain %q, elsewhere %q: %s, want %s", c.assumed, other.Assumption, k.cell.State, c.want)
+		}
+	}
+}
+
 // What shows also without the fault of its case counts in the row of the guarantee that its property belongs to.
 func TestViolationsWithoutTheFault(t *testing.T) {
 	aside := card.Cell{ID: "memory-loss/x", State: card.Broken, Property: string(checker.ExclusiveLease), Why: "Two held it."}

@@ -214,6 +214,9 @@ func (of *variantTally) violation(t *tally, one *trial.Trial, v *report.Variant,
 	}
 	if b.times++; b.times == 1 {
 		b.why, b.report, b.replay = p.Why, one.Report, one.Result.Replay
+		if !b.ours {
+			b.why = fmt.Sprintf("%s is violated: %s", p.Name, p.Why)
+		}
 		if c := p.Counterexample; c != nil {
 			b.assumption = c.Assumption
 		}
@@ -383,7 +386,7 @@ func (b *broken) conclude(v *variantTally, l *Lock, cell *card.Cell) {
 		cell.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, but %s: %s", b.name, rate, l.mutes(b.name), b.why))
 	case b.own:
 		cell.State = card.Broken
-		cell.Why = sentence(fmt.Sprintf("%s (%s). That is not by design: what failed is %s", b.why, rate, b.assumption))
+		cell.Why = sentence(fmt.Sprintf("%s (%s). That is not by design", b.why, rate))
 	default:
 		cell.State, cell.Why = card.Broken, sentence(fmt.Sprintf("%s (%s)", b.why, rate))
 	}

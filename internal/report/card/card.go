@@ -153,6 +153,14 @@ func (c *Cell) Rate() string {
 	return fmt.Sprintf("%d of %s", c.Violated, words.GroupedCount(c.Runs, "run"))
 }
 
+// Said is why the cell has its state, and what failed if it is violated.
+func (c *Cell) Said() string {
+	if c.Assumption == "" {
+		return c.Why
+	}
+	return c.Why + " What failed is the assumption " + c.Assumption + "."
+}
+
 // TooSlowWords begin why a cell is unknown for which this machine was too slow.
 const TooSlowWords = "This machine was too slow: "
 

@@ -59,7 +59,7 @@ func WriteMarkdown(w io.Writer, c *Card) error {
 				fmt.Fprintf(&b, "\n%s not shown.\n", words.GroupedCount(len(all)-j, "case"))
 				break
 			}
-			head(plain.Markdown(cell.ID), look.markdown+" "+look.badge.Word, plain.Markdown(plain.Clip(plain.Text(cell.Why), 300)))
+			head(plain.Markdown(cell.ID), look.markdown+" "+look.badge.Word, plain.Markdown(plain.Clip(plain.Text(cell.Said()), 300)))
 		}
 	}
 	for i := range c.Locks {

@@ -233,7 +233,7 @@ func (p *printer) cell(c *Cell, name, dir string) {
 		name += ", " + c.Variant
 	}
 	p.Print("      ", p.Paint(look.tone, p.mark(c.State)), " ", p.Paint(terminal.Strong, plain.Text(name)), "\n")
-	for _, line := range terminal.Wrap(plain.Text(c.Why), p.Width-8) {
+	for _, line := range terminal.Wrap(plain.Text(c.Said()), p.Width-8) {
 		p.Print("        ", line, "\n")
 	}
 	for _, file := range [][2]string{{"report", c.Report}, {"shortest", c.Scenario}} {

@@ -426,7 +426,8 @@ func (s *suite) give(ctx context.Context, c *client, h held) error {
 	case a.Type == program.Unknown && !s.inTime(h) && !s.ready.Has(program.Renews):
 		return errLate
 	case a.Type == program.Unknown:
-		return c.finding(c.name+" was to release a lock that it held, and does not know whether it did: "+a.Why, "released: no fault was in the way",
+		return c.finding(c.name+" was to release a lock that it held, and does not know whether it did: "+a.Why,
+			"released: no fault was in the way",
 			"say released if the library's release has succeeded; if it fails by an error, it cannot be used so")
 	case a.Type == program.Refused && s.endedEarly(h): // it is not ours any more: the check expiry says why
 	case a.Type == program.Refused && !s.inTime(h) && !s.ready.Has(program.Renews):

@@ -41,6 +41,16 @@ func Confirmed(h *history.History, p Property, c *Counterexample) (ok bool, why 
 	return j.confirmGrants(c)
 }
 
+// ShownByKeys reports that nothing shows a violation of a property but the lock's keys: where it is not known which keys are the lock's,
+// or whose, it cannot be judged.
+func ShownByKeys(p Property) bool {
+	switch p {
+	case ExclusiveBelief, ExclusiveLease, NoLateEffect, HolderServed, LinearizableResource, OrderedTokens, Atomic, Isolated, Durable:
+		return false // the grants of clients do, or the resource
+	}
+	return true
+}
+
 // confirmGrants: of each grant of a counterexample, the nodes saw its client set the lock's
 // key on a quorum.
 func (j *judge) confirmGrants(c *Counterexample) (ok bool, why string) {

@@ -26,8 +26,12 @@ type Lock struct {
 	*scenario.StandIn
 	// NotConforming says why nothing may be held against a program: it does not speak the protocol as it should. Empty: it does.
 	NotConforming string
+	// KeysUnclear says why nothing may be held against a program that only its keys show; empty: it may.
+	KeysUnclear string
 	// Conform are the other checks of sim conform that failed, each as a cell of the row in which it counts.
 	Conform []card.Cell
+	// DeadNode is how long its client needs where a node is dead, if that is longer than it is asked to; 0: it is not, or nobody looked.
+	DeadNode time.Duration
 	// Programs is what is known of it for trials.
 	Programs *trial.Programs
 }
@@ -137,7 +141,7 @@ func newAudit(o Options) (*audit, []*asked) {
 		l := &o.Locks[i]
 		column := card.Lock{Label: l.Label, Command: l.Command(),
 			Lock: trial.Describe(&l.Ready, true), NotConforming: l.NotConforming, Misbehaves: l.misbehaves(), Conform: l.Conform,
-			Cells: []card.Cell{}}
+			DeadNode: l.DeadNode, Cells: []card.Cell{}}
 		for _, k := range list {
 			if k.lock == l && !k.costs {
 				column.Cells = append(column.Cells,
@@ -152,6 +156,17 @@ func newAudit(o Options) (*audit, []*asked) {
 		}
 	}
 	return &audit{Options: o, card: made}, list
+}
+
+// mutes says why a violation is not held against the lock; empty: it is.
+func (l *Lock) mutes(p checker.Property) string {
+	switch {
+	case l.NotConforming != "":
+		return "the program does not conform to the lock protocol"
+	case l.KeysUnclear != "" && checker.ShownByKeys(p):
+		return "only keys show it, and the program does not tell the truth about its keys"
+	}
+	return ""
 }
 
 // misbehaves is the first thing that sim conform found that the lock itself does wrong; empty: there is none.
@@ -333,9 +348,9 @@ func (a *audit) control(ctx context.Context, k *asked) {
 		case c.shown < a.showings():
 			aside.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, which is fewer than %d: %s",
 				aside.Property, rate, a.showings(), c.why))
-		case k.lock.NotConforming != "":
-			aside.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, but the program does not conform to the lock protocol: %s",
-				aside.Property, rate, c.why))
+		case k.lock.mutes(checker.Property(aside.Property)) != "":
+			aside.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, but %s: %s",
+				aside.Property, rate, k.lock.mutes(checker.Property(aside.Property)), c.why))
 		default:
 			aside.State, aside.Why = card.Broken, sentence(fmt.Sprintf("%s (%s)", c.why, rate))
 			k.shown = append(k.shown, checker.Property(aside.Property))

@@ -166,7 +166,7 @@ func (s *seen) couldTell() bool {
 }
 
 // naive judges a case by docs/reference/audit.md alone: from all runs of each variant, in order.
-func naive(g scenario.Guarantee, variants []string, runs map[string][]*seen, conforms, virtual bool) judged {
+func naive(g scenario.Guarantee, variants []string, runs map[string][]*seen, l *Lock, virtual bool) judged {
 	times := map[bool]int{true: 1, false: 3}[virtual] // "confirmed in three runs. In virtual time one is enough."
 	order := []card.State{card.Broken, card.Unknown, card.Kept, card.ByDesign, card.NotApplicable}
 	var out judged
@@ -190,7 +190,7 @@ func naive(g scenario.Guarantee, variants []string, runs map[string][]*seen, con
 			stop = true
 		}
 		of3 := func(p checker.Property) card.State {
-			if shown(p) && conforms {
+			if shown(p) && believed(l, p) {
 				return card.Broken
 			}
 			return card.Unknown
@@ -223,6 +223,11 @@ func naive(g scenario.Guarantee, variants []string, runs map[string][]*seen, con
 		out.again = nil
 	}
 	return out
+}
+
+// believed: a program that does not speak the protocol is not, and one that does not name its keys not by what only these show.
+func believed(l *Lock, p checker.Property) bool {
+	return l.NotConforming == "" && (l.KeysUnclear == "" || p != checker.BackedGrant && p != checker.OwnerRelease)
 }
 
 // speaksFor: the deciding property speaks for the guarantee. "A violation of `backed-grant` speaks for `exclusive`, too."
@@ -327,6 +332,8 @@ func someLock(r *rand.Rand) *Lock {
 		l.Program = &lock.Program{}
 		if r.IntN(5) == 0 {
 			l.NotConforming = "it does not"
+		} else if r.IntN(5) == 0 {
+			l.KeysUnclear = "it names others"
 		}
 	}
 	return l
@@ -417,7 +424,7 @@ func oneCase(t *testing.T, r *rand.Rand, number uint64) card.State {
 			result.Variants = append(result.Variants, out)
 		}
 		tl.add(&trial.Trial{Result: result})
-		want := naive(g, names, runs, l.NotConforming == "", o.Trial.World == request.Virtual)
+		want := naive(g, names, runs, l, o.Trial.World == request.Virtual)
 		open = tl.open()
 		if !slices.Equal(open, want.again) {
 			t.Errorf("case %d, run %d: %q are run again, by the definition %q\n%s", number, n, open, want.again, show(runs))

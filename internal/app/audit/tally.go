@@ -383,9 +383,8 @@ func (b *broken) conclude(v *variantTally, l *Lock, cell *card.Cell) {
 		cell.Why = sentence(fmt.Sprintf("look here: %s is violated by the lock's word, but not by what the nodes saw: %s", b.name, b.doubt))
 	case !b.shown():
 		cell.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, which is fewer than %d: %s", b.name, rate, b.showings, b.why))
-	case l.NotConforming != "":
-		cell.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, but the program does not conform to the lock protocol: %s",
-			b.name, rate, b.why))
+	case l.mutes(b.name) != "":
+		cell.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, but %s: %s", b.name, rate, l.mutes(b.name), b.why))
 	case b.own:
 		cell.State = card.Broken
 		cell.Why = sentence(fmt.Sprintf("%s (%s). That is not by design", b.why, rate))

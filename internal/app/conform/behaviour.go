@@ -106,7 +106,8 @@ func validity(ctx context.Context, s *suite) error {
 	case h.AtNS != 0 && (at < h.asked || at > h.answered):
 		return c.finding(fmt.Sprintf("at_ns is %d; the request was sent at %d, the answer came at %d", at, h.asked, h.answered),
 			"an instant between the two, on the machine's CLOCK_MONOTONIC, in ns",
-			"read clock_gettime(CLOCK_MONOTONIC) (Python: time.monotonic_ns()), or leave at_ns out: the validity then counts from the request")
+			"read clock_gettime(CLOCK_MONOTONIC) (Python: time.monotonic_ns()), or leave at_ns out: the validity then counts from the request").
+			spoken()
 	case h.AtNS == 0:
 		s.note("without at_ns the validity counts from the request")
 	}
@@ -152,7 +153,7 @@ func tokens(ctx context.Context, s *suite) error {
 		switch {
 		case h.Token == nil:
 			return c.finding("acquired came without token", `a number, since ready says that it can "token"`,
-				"tell the fencing token, or do not say so in ready")
+				"tell the fencing token, or do not say so in ready").spoken()
 		case last != nil && *h.Token <= *last:
 			return c.finding(fmt.Sprintf("token %d came after token %d", *h.Token, *last), "a larger number with each grant",
 				"take the token from a counter that all clients share")
@@ -379,67 +380,9 @@ func amend(err error, seen, mend string) error {
 	if f, ok := err.(*Finding); ok { //nolint:errorlint // it is made here
 		f.Seen += ": " + seen
 		f.Mend = mend
+		f.usual, f.ofProgram = "", false // its check knows what it shows
 	}
 	return err
-}
-
-func deadNode(ctx context.Context, s *suite) error {
-	c1, err := s.client(ctx, "c1")
-	if err != nil {
-		return err
-	}
-	dead := s.nodes.list[len(s.nodes.list)-1] // the first may count tokens
-	s.disturbed = true
-	defer func() { s.disturbed = false }()
-	if err := dead.kill(); err != nil {
-		return err
-	}
-	if err := s.place.sleep(ctx, pause); err != nil { // the library sees that its connection has ended, and is asked then
-		return err
-	}
-	if len(s.nodes.list) == 1 {
-		a, err := s.acquire(ctx, c1, s.ttl()/4)
-		if err != nil {
-			return amendDead(err)
-		}
-		if a.Type == program.Acquired {
-			return c1.finding("c1 got the lock, though its only node is dead", "refused or unknown", "ask the node").against(exclusive)
-		}
-	} else if err := s.withOneDead(ctx, c1); err != nil {
-		return amendDead(err)
-	}
-	if err := dead.restart(ctx); err != nil {
-		return err
-	}
-	h, err := s.getWithin(ctx, c1, s.ttl()+20*time.Second)
-	if err != nil {
-		return counts(amend(err, "its node "+dead.name()+" had been dead for a while", "let the library connect again"), progress)
-	}
-	return s.give(ctx, c1, h)
-}
-
-// withOneDead is what a quorum must be able to do with a dead node: go on, and begin.
-func (s *suite) withOneDead(ctx context.Context, c1 *client) error {
-	h, err := s.get(ctx, c1)
-	if err != nil {
-		return err
-	}
-	if err := s.give(ctx, c1, h); err != nil {
-		return err
-	}
-	c2, err := s.start(ctx, "c2")
-	if err != nil {
-		return err
-	}
-	if h, err = s.get(ctx, c2); err != nil {
-		return err
-	}
-	return s.give(ctx, c2, h)
-}
-
-func amendDead(err error) error {
-	return amend(err, "a node is dead",
-		"a node that cannot be reached counts as a no: neither connecting nor locking may fail, hang or end the program because of it")
 }
 
 func points(ctx context.Context, s *suite) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 )
 
-// RepeatsCheck is the name of the check that needs virtual time.
-const RepeatsCheck = "repeats"
+// RepeatsCheck is the name of the check that needs virtual time, AgainCheck of that of a second setup.
+const RepeatsCheck, AgainCheck = "repeats", "setup-again"
 
 // check is one check. Its name is for ever.
 type check struct {
@@ -20,14 +20,16 @@ type check struct {
 	needs program.Ability
 	// inRedis: it looks at keys on the nodes.
 	inRedis bool
-	// virtual: it is made in virtual time alone.
-	virtual bool
+	// atKeys: what it finds rests on which keys are the lock's.
+	atKeys bool
+	// virtual is why it is made in virtual time alone; empty: it is not.
+	virtual string
 	// unless says why it is not applicable, where needs does not.
 	unless func(*program.Ready) string
 	// first: without it nothing else can be checked.
 	first bool
-	// protocol: without it nothing can be judged that the lock does.
-	protocol bool
+	// mutes is what cannot be judged without it.
+	mutes Muted
 	// ofLock: it shows what the lock does, and not how the program speaks of it. guarantee is the row of a report card in
 	// which that counts against it; empty: in none.
 	ofLock    bool
@@ -38,8 +40,8 @@ type check struct {
 // reason is why a check is not applicable; empty: it is.
 func (c *check) reason(r *program.Ready, virtual bool) string {
 	switch {
-	case c.virtual && !virtual:
-		return "in real time no run is like another"
+	case c.virtual != "" && !virtual:
+		return c.virtual
 	case r == nil:
 	case c.needs != "" && !r.Has(c.needs):
 		return fmt.Sprintf("it does not say that it can %q", c.needs)
@@ -52,37 +54,40 @@ func (c *check) reason(r *program.Ready, virtual bool) string {
 }
 
 var checks = []check{
-	{name: "handshake", title: "answers hello with ready", first: true, protocol: true, run: handshake},
-	{name: "set-up", title: "answers setup with set-up", first: true, protocol: true, run: setUp},
-	{name: "acquire", title: "gets a lock that nobody holds, and gives it back", first: true, protocol: true, run: acquire},
-	{name: "nodes", title: "its keys are on the nodes that setup names", protocol: true, inRedis: true, run: reachesNodes},
-	{name: "keys", title: "its keys fit the patterns that ready names", protocol: true, inRedis: true, run: namesKeys},
-	{name: "expiry", title: "its keys live as long as setup says", ofLock: true, guarantee: exclusive, inRedis: true, run: expires},
+	{name: "handshake", title: "answers hello with ready", first: true, mutes: Everything, run: handshake},
+	{name: "set-up", title: "answers setup with set-up", first: true, mutes: Everything, run: setUp},
+	{name: "acquire", title: "gets a lock that nobody holds, and gives it back", first: true, mutes: Everything, run: acquire},
+	{name: "nodes", title: "its keys are on the nodes that setup names", mutes: Everything, inRedis: true, run: reachesNodes},
+	{name: "keys", title: "its keys fit the patterns that ready names", mutes: ShownByKeys, inRedis: true, run: namesKeys},
+	{name: "expiry", title: "its keys live as long as setup says", ofLock: true, guarantee: exclusive,
+		inRedis: true, atKeys: true, run: expires},
 	{name: "second-client", title: "refuses a second client while it is held", ofLock: true, guarantee: exclusive, run: secondClient},
-	{name: "free-after-release", title: "is free after its release", ofLock: true, guarantee: progress, run: freeAfterRelease},
+	{name: "free-after-release", title: "is free after its release", ofLock: true, guarantee: progress, atKeys: true, run: freeAfterRelease},
 	{name: "validity", title: "says how long it is valid", ofLock: true, guarantee: exclusive, needs: program.TellsValidity, run: validity},
-	{name: "owner", title: "says what it wrote into its key", ofLock: true, guarantee: ownerOnly,
-		needs: program.TellsOwner, inRedis: true, run: owner},
+	{name: "owner", title: "says what it wrote into its key", mutes: ShownByKeys, needs: program.TellsOwner, inRedis: true, run: owner},
 	{name: "token", title: "its tokens grow", ofLock: true, guarantee: fencing, needs: program.TellsToken, run: tokens},
 	{name: "extend", title: "makes a grant last longer", ofLock: true, guarantee: exclusive,
-		needs: program.Extends, inRedis: true, run: extends},
+		needs: program.Extends, inRedis: true, atKeys: true, run: extends},
 	{name: "renew", title: "renews itself", ofLock: true, guarantee: staysHeld, needs: program.Renews, run: renews},
 	{name: "forget", title: "is free some time after its holder has forgotten it", ofLock: true, guarantee: progress,
 		needs: program.Forgets, run: forgotten},
 	{name: "lost", title: "says that it has lost the lock", ofLock: true, guarantee: toldWhenLost,
-		needs: program.TellsLoss, inRedis: true, run: saysLost},
+		needs: program.TellsLoss, inRedis: true, atKeys: true, run: saysLost},
 	{name: "ended-grant", title: "answers the release of a lock that somebody else has by now", ofLock: true, guarantee: ownerOnly,
-		inRedis: true, run: endedGrant},
+		inRedis: true, atKeys: true, run: endedGrant},
 	{name: "killed-holder", title: "is free some time after its holder was killed", ofLock: true, guarantee: deadHolder, run: killedHolder},
-	{name: "dead-node", title: "survives a dead node", ofLock: true, guarantee: deadMinority, inRedis: true, run: deadNode},
-	{name: "setup-again", title: "begins anew when it is set up again", needs: program.SetsUpAgain, inRedis: true, run: setsUpAgain},
+	{name: "dead-node", title: "goes on though a node is dead", ofLock: true, guarantee: deadMinority, inRedis: true, run: deadNode},
+	{name: "lost-answer", title: "refuses no lock whose key stays, where an answer was lost", ofLock: true, guarantee: progress, inRedis: true,
+		atKeys: true, virtual: "in real time no single answer is lost", run: lostAnswer},
+	{name: AgainCheck, title: "begins anew when it is set up again", needs: program.SetsUpAgain, inRedis: true, run: setsUpAgain},
 	{name: "busy", title: "keeps itself busy after a grant, and goes on", needs: program.KeepsBusy, run: busy},
 	{name: "points", title: "reports its points, and goes on", unless: noPoints, run: points},
 	{name: "clocks", title: "tells its clocks", unless: noClocks, run: clocks},
 	{name: "end-of-input", title: "ends within a second of the end of its input", run: endOfInput},
 	{name: "nothing-left", title: "leaves no process and no key behind", run: nothingLeft},
-	{name: RepeatsCheck, title: "same seed, same bytes: two runs of it in virtual time are the same", virtual: true, run: repeats},
-	{name: "messages", title: "all its messages fit the schema", protocol: true, run: messages},
+	{name: RepeatsCheck, title: "same seed, same bytes: two runs of it in virtual time are the same",
+		virtual: "in real time no run is like another", run: repeats},
+	{name: "messages", title: "all its messages fit the schema", mutes: Everything, run: messages},
 }
 
 // The rows of a report card in which findings count. They are guarantees, as scenarios name them.

@@ -14,13 +14,13 @@ import (
 func TestChecksCountInRows(t *testing.T) {
 	for _, c := range checks {
 		switch {
-		case c.protocol && c.ofLock:
+		case c.mutes != "" && c.ofLock:
 			t.Errorf("%s is about the protocol and about the lock", c.name)
 		case c.ofLock && !slices.Contains(scenario.Guarantees(), scenario.Guarantee(c.guarantee)):
 			t.Errorf("%s counts in %q, which is no guarantee", c.name, c.guarantee)
 		case !c.ofLock && c.guarantee != "":
 			t.Errorf("%s counts in %q, and is not about the lock", c.name, c.guarantee)
-		case c.first && !c.protocol:
+		case c.first && c.mutes != Everything:
 			t.Errorf("%s: nothing can be checked without it, and yet judged", c.name)
 		}
 	}

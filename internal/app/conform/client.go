@@ -186,7 +186,7 @@ func (c *client) lastLine() (last Line) {
 // request makes a request, whose answer must come in time.
 func (c *client) request(ctx context.Context, m program.Message, wait time.Duration) (program.Answer, error) {
 	began := c.suite.place.now()
-	a, err := c.ask(ctx, m, wait+c.suite.Patience)
+	a, err := c.ask(ctx, m, wait+c.suite.patience())
 	c.suite.took(m.Type, wait, c.suite.place.now()-began)
 	if err != nil {
 		return a, c.failed(ctx, m.Type, err)

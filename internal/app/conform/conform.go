@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,6 +66,16 @@ const (
 	NotRun Outcome = "not run"
 )
 
+// Muted is what of a lock cannot be judged; empty: nothing.
+type Muted string
+
+// What cannot be judged.
+const (
+	Everything Muted = "everything"
+	// ShownByKeys: what nothing shows but the lock's keys.
+	ShownByKeys Muted = "shown by keys"
+)
+
 // Check is one check and what came of it.
 type Check struct {
 	Name    string  `json:"name"`
@@ -74,8 +85,9 @@ type Check struct {
 	// counts against the lock; empty: in none.
 	OfLock    bool   `json:"of_lock,omitempty"`
 	Guarantee string `json:"guarantee,omitempty"`
-	// Protocol: where it fails, nothing can be judged that the lock does.
-	Protocol bool `json:"protocol,omitempty"`
+	// Mutes is what cannot be judged where the program fails it. AtKeys: what it finds rests on which keys are the lock's.
+	Mutes  Muted `json:"mutes,omitempty"`
+	AtKeys bool  `json:"-"`
 	// Why it is not applicable, or was not run.
 	Why string `json:"why,omitempty"`
 	// Finding is why it failed. Notes are worth knowing, and no failure.
@@ -89,6 +101,8 @@ type Result struct {
 	// Program is what it says of itself; nil: it did not come to that.
 	Program *program.Ready `json:"program,omitempty"`
 	Checks  []Check        `json:"checks"`
+	// DeadNode is how long its client needs where a node is dead, if that is longer than setup asks.
+	DeadNode time.Duration `json:"dead_node_ns,omitempty"`
 }
 
 // Count is how many checks came out so.
@@ -130,7 +144,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	result := &Result{Command: o.Command}
 	blocked := ""
 	for _, c := range checks {
-		done := Check{Name: c.name, Title: c.title, OfLock: c.ofLock, Guarantee: c.guarantee, Protocol: c.protocol}
+		done := Check{Name: c.name, Title: c.title, OfLock: c.ofLock, Guarantee: c.guarantee, Mutes: c.mutes, AtKeys: c.atKeys}
 		switch why := c.reason(s.ready, o.Virtual != nil); {
 		case blocked != "":
 			done.Outcome, done.Why = NotRun, blocked
@@ -141,11 +155,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 			if err := s.make(ctx, c, &done); err != nil {
 				return result, err
 			}
-			if c.first && done.Outcome != Passed {
+			if c.first && done.Outcome != Passed && !done.OfLock {
 				blocked = "the check " + c.name + " failed"
 			}
 		}
-		result.Program = s.ready
+		result.Program, result.DeadNode = s.ready, s.deadNode
 		result.Checks = append(result.Checks, done)
 		o.End(done)
 	}
@@ -157,7 +171,7 @@ func (s *suite) make(ctx context.Context, c check, done *Check) error {
 	pace, end := machine.WatchPace()
 	defer end()
 	for try := 1; ; try++ {
-		s.notes, s.slowest = nil, slowest{}
+		s.notes, s.slowest, s.patient = nil, slowest{}, 0
 		pace.Begin()
 		err := s.fresh(ctx)
 		if err == nil {
@@ -182,15 +196,25 @@ func (s *suite) make(ctx context.Context, c check, done *Check) error {
 			done.Outcome, done.Why = NotRun, err.Error()
 		case errors.As(err, &done.Finding):
 			done.Outcome = Failed
-			if f := done.Finding; f.ofLock {
-				done.OfLock, done.Guarantee = true, f.guarantee
-			}
+			done.counts()
 		case err != nil:
 			return err
 		default:
 			done.Outcome = Passed
 		}
 		return nil
+	}
+}
+
+// counts has a check that failed count where its finding does.
+func (c *Check) counts() {
+	switch f := c.Finding; {
+	case f.ofLock:
+		c.OfLock, c.Guarantee, c.Mutes = true, f.guarantee, ""
+	case c.OfLock && f.usual != "":
+		c.Guarantee = f.usual
+	case c.OfLock && f.ofProgram:
+		c.OfLock, c.Guarantee = false, ""
 	}
 }
 
@@ -203,8 +227,14 @@ type suite struct {
 	clients map[string]*client
 	starts  int
 	notes   []string
+	// patient is how long an answer may take in the place of Patience; 0: no longer.
+	patient time.Duration
+	// deadNode is how long a client needed where a node was dead; 0: no longer than it may.
+	deadNode time.Duration
 	// slowest is the answer of this try that took longest.
 	slowest slowest
+	// refuses: a check has found already that the program refuses to release.
+	refuses bool
 	// dirty: the clients and the nodes are not as a check wants them.
 	dirty bool
 	// disturbed: a node is dead, or was until now.
@@ -253,6 +283,12 @@ func (s *suite) ttl() time.Duration {
 	}
 	return ttl
 }
+
+// nodeTimeout is how long it is to wait for a node.
+func (s *suite) nodeTimeout() time.Duration { return s.ttl() / 4 }
+
+// patience is how long an answer may take beyond the wait that was asked for.
+func (s *suite) patience() time.Duration { return cmp.Or(s.patient, s.Patience) }
 
 // fresh makes sure that no lock is held and that every node is there.
 func (s *suite) fresh(ctx context.Context) (err error) {
@@ -327,8 +363,8 @@ func (s *suite) greet(ctx context.Context, name string) (*client, error) {
 func (s *suite) setUp(ctx context.Context, c *client, name string, points []string, busy time.Duration) error {
 	err := c.setUp(ctx, program.Setup{
 		Client: name, Seed: 1, Nodes: s.nodes.told, Topology: program.Independent, Points: points, BusyMS: program.MS(busy),
-		Lock: program.Lock{Key: s.Key, TTLMS: program.MS(s.ttl()), NodeTimeoutMS: program.MS(s.ttl() / 4), Options: []byte("{}")},
-	}, min(s.Patience, program.ReadyWithin))
+		Lock: program.Lock{Key: s.Key, TTLMS: program.MS(s.ttl()), NodeTimeoutMS: program.MS(s.nodeTimeout()), Options: []byte("{}")},
+	}, cmp.Or(s.patient, min(s.Patience, program.ReadyWithin)))
 	if err != nil {
 		return c.failed(ctx, program.SetupType, err)
 	}
@@ -387,7 +423,11 @@ func (s *suite) getWithin(ctx context.Context, c *client, within time.Duration) 
 	for n := 1; ; n++ {
 		s.nodes.readEnds()
 		ends, asked, wall := len(s.nodes.ends), s.place.now(), s.place.wall()
-		a, err := s.acquire(ctx, c, max(deadline-asked, s.ttl()/4))
+		wait := deadline - asked
+		if s.patient > 0 { // in pieces, so that a client that waits too long for its node begins anew
+			wait = min(wait, s.ttl()+3*time.Second)
+		}
+		a, err := s.acquire(ctx, c, max(wait, s.ttl()/4))
 		if err != nil {
 			return held{}, err
 		}
@@ -401,7 +441,7 @@ func (s *suite) getWithin(ctx context.Context, c *client, within time.Duration) 
 		if n >= 3 && s.place.now() > deadline {
 			return held{}, c.finding(fmt.Sprintf("%s asked for the lock for %v, and did not get it", c.name, within),
 				"acquired: nobody else holds the lock",
-				"look at the reason that the program tells (why), and at its log")
+				"look at the reason that the program tells (why), and at its log").keepsFromProgress()
 		}
 		if err := s.place.sleep(ctx, pause); err != nil {
 			return held{}, err
@@ -423,17 +463,20 @@ func (s *suite) give(ctx context.Context, c *client, h held) error {
 	case a.Type == program.Unknown && s.disturbed:
 		s.note("%s was to release a lock that it held, and the answer was unknown: %s. Say released if the library's release has succeeded",
 			c.name, a.Why)
+	case a.Type == program.Refused && s.refuses: // as always
 	case a.Type == program.Unknown && !s.inTime(h) && !s.ready.Has(program.Renews):
 		return errLate
 	case a.Type == program.Unknown:
-		return c.finding(c.name+" was to release a lock that it held, and does not know whether it did: "+a.Why, "released: no fault was in the way",
-			"say released if the library's release has succeeded; if it fails by an error, it cannot be used so")
+		return c.finding(c.name+" was to release a lock that it held, and does not know whether it did: "+a.Why,
+			"released: no fault was in the way",
+			"say released if the library's release has succeeded; if it fails by an error, it cannot be used so").keepsFromProgress()
 	case a.Type == program.Refused && s.endedEarly(h): // it is not ours any more: the check expiry says why
 	case a.Type == program.Refused && !s.inTime(h) && !s.ready.Has(program.Renews):
 		return errLate
 	case a.Type == program.Refused:
+		s.refuses = true
 		return c.finding(c.name+" was to release a lock that it held, and refused: "+a.Why, "released",
-			"say refused only if the lock was not ours any more")
+			"say refused only if the lock was not ours any more").against(progress)
 	}
 	return nil
 }

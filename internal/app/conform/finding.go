@@ -30,6 +30,22 @@ type Finding struct {
 	// does, though its check is not about the lock.
 	guarantee string
 	ofLock    bool
+	// usual is the row in which it counts in a check of the lock, whatever that is about; empty: in the check's. ofProgram: it shows how
+	// the program speaks, and not what its lock does.
+	usual     string
+	ofProgram bool
+}
+
+// keepsFromProgress has a finding count in the row of progress, whatever check of the lock meets it.
+func (f *Finding) keepsFromProgress() *Finding {
+	f.usual = progress
+	return f
+}
+
+// spoken is about how the program speaks.
+func (f *Finding) spoken() *Finding {
+	f.ofProgram = true
+	return f
 }
 
 // against has a finding count in a row of a report card; empty: in none.
@@ -64,7 +80,7 @@ func (c *client) failed(ctx context.Context, doing program.Type, err error) erro
 	case errors.Is(err, context.DeadlineExceeded):
 		return c.unanswered(ctx, doing)
 	}
-	f := c.finding(err.Error(), "one answer to each request, with its id", "compare the line with docs/reference/lock-protocol.md")
+	f := c.finding(err.Error(), "one answer to each request, with its id", "compare the line with docs/reference/lock-protocol.md").spoken()
 	switch l := c.lastLine(); {
 	case l.Wrong != "":
 		f.Expected, f.Mend = "a message of the protocol: "+l.Wrong, mendLine(l)
@@ -90,7 +106,7 @@ func mendLine(l Line) string {
 
 func (c *client) endedEarly(doing program.Type, e *program.Ended) *Finding {
 	f := c.finding(fmt.Sprintf("the program ended: %s%s", e.How, meanwhile(doing)), "it goes on until its standard input ends",
-		"look at what it printed last")
+		"look at what it printed last").keepsFromProgress()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.got {
@@ -111,12 +127,13 @@ func meanwhile(doing program.Type) string {
 // unanswered finds out why no answer came.
 func (c *client) unanswered(ctx context.Context, doing program.Type) error {
 	const expected = "an answer in one line, with a line break at its end"
-	f := c.finding(fmt.Sprintf("no answer to %q within %v", doing, c.suite.Patience), expected,
-		"answer each request, and read on while one is under way")
+	f := c.finding(fmt.Sprintf("no answer to %q within %v", doing, c.suite.patience()), expected,
+		"answer each request, and read on while one is under way").keepsFromProgress()
 	nearly := func() bool {
 		l, why := c.nearlyMessage()
 		if why != "" {
 			f.Line, f.Expected, f.Mend = l.String(), "a JSON object in one line, with a text as its type", why
+			f.usual, f.ofProgram = "", true
 		}
 		return why != ""
 	}
@@ -134,9 +151,11 @@ func (c *client) unanswered(ctx context.Context, doing program.Type) error {
 		return err
 	case isMessage(lastOf(all)) && !strings.HasSuffix(all, "\n"):
 		f.Seen += ": the answer came, without a line break at its end"
+		f.usual, f.ofProgram = "", true
 		f.Line, f.Mend = lastOf(all), `end each message with a line break ("\n")`
 	case len(messagesIn(after)) > 0:
 		f.Seen += ": the answer came only when its standard input ended"
+		f.usual, f.ofProgram = "", true
 		f.Line, f.Mend = messagesIn(after)[0], "flush standard output after each line (Python: print(..., flush=True); C: fflush(stdout))"
 	case nearly(): // it has come meanwhile
 	case strings.TrimSpace(all) == "" && doing == program.Hello:

@@ -23,7 +23,7 @@ func (s *suite) leaseEnds(ctx context.Context, c1 *client, h held) error {
 	}
 	next, err := s.getWithin(ctx, c2, 3*s.ttl()+time.Second)
 	if err != nil {
-		return amend(err, fmt.Sprintf("c1 had got it before, for %v", s.ttl()), mend)
+		return counts(amend(err, fmt.Sprintf("c1 had got it before, for %v", s.ttl()), mend), deadHolder)
 	}
 	if after := next.answered - h.answered; after < s.ttl()/3 {
 		return c2.finding(fmt.Sprintf("c2 got the lock %v after c1 had got it for %v", round(after), s.ttl()),

@@ -55,6 +55,8 @@ func (l *live) latest() time.Duration { return machine.Monotonic() }
 func (l *live) wall() time.Time       { return time.Now() }
 func (l *live) unknown() error        { return nil }
 
+func (l *live) loseAnswers(func(string) bool) {}
+
 func (l *live) sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

@@ -25,6 +25,9 @@ type place interface {
 	startNodes(ctx context.Context, r *program.Ready) (*nodes, error)
 	// movesClock moves the program's wall clock: nil, if it tells the time so moved. errStays says why this cannot be tried.
 	movesClock(ctx context.Context, c *client) error
+	// loseAnswers resets the connection in the place of an answer of a node for which lose says so; nil: of none any more. In real time it
+	// does nothing.
+	loseAnswers(lose func(node string) bool)
 	// leftRunning are processes that programs have left behind.
 	leftRunning() []string
 	// unknown is why what was seen tells nothing; nil: it does.

@@ -40,6 +40,8 @@ func (v *virtual) wall() time.Time       { return time.Unix(0, int64(v.Wall())) 
 func (v *virtual) unknown() error        { return v.Unknown() }
 func (v *virtual) close()                { _ = v.Close() }
 
+func (v *virtual) loseAnswers(lose func(string) bool) { v.LoseAnswers(lose) }
+
 func (v *virtual) sleep(_ context.Context, d time.Duration) error {
 	v.Sleep(d)
 	return v.Unknown()

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
@@ -61,9 +62,20 @@ type Lock struct {
 	Misbehaves string `json:"misbehaves,omitempty"`
 	// Conform are the checks of sim conform that failed, each as a cell of the row in which it counts.
 	Conform []Cell `json:"conform,omitempty"`
-	Cells   []Cell `json:"cells"`
+	// DeadNode is how long its client needs where a node is dead, if that is longer than it is asked to.
+	DeadNode time.Duration `json:"dead_node_ns,omitempty"`
+	Cells    []Cell        `json:"cells"`
 	// Costs are what the lock costs, in several settings.
 	Costs []Cost `json:"costs,omitempty"`
+}
+
+// Facts say of a lock what a reader of its column must know.
+func (l *Lock) Facts() []string {
+	list := l.Lock.Facts()
+	if l.DeadNode > 0 {
+		list = append(list, fmt.Sprintf("with a dead node its client needs %.1f s", l.DeadNode.Seconds()))
+	}
+	return list
 }
 
 // Cost is what a lock costs in one setting.

@@ -111,6 +111,8 @@ type SetupMessage struct {
 	// Consensus is a store that no fault strikes, where the lock needs one (see
 	// lock.Config.NeedsConsensus).
 	Consensus *Address `json:"consensus,omitempty"`
+	// WarmUp is a key that the lock program takes and gives back before it is set up for the run, if it can be set up again; empty: none.
+	WarmUp string `json:"warm_up,omitempty"`
 	// Environ is added to the environment of the lock program.
 	Environ []string `json:"environ,omitempty"`
 	// StoreTimeout bounds requests to the resource, in ns; 0: none.

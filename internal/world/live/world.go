@@ -246,7 +246,10 @@ func (w *World) startClients() error {
 		}
 		group.Go(func() error { return w.clients.Start(setup) })
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil || !w.warms() {
+		return err
+	}
+	return w.dropWarmUp()
 }
 
 // giveClocks lets the wall clocks of lock programs be moved.
@@ -270,6 +273,9 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 	s := client.SetupMessage{
 		Protocol: client.ProtocolVersion, Client: name, Seed: w.spec.Seed,
 		Lock: w.spec.Lock, Resource: w.spec.Resource, Points: w.spec.Points, Replicated: w.spec.Replicated,
+	}
+	if w.warms() {
+		s.WarmUp = warmUpKey + name
 	}
 	if c := w.clients.Clocks[name]; c != nil {
 		s.Environ = c.Variables()

@@ -77,16 +77,26 @@ def acquire(id, wait_ms):
         try:
             if wrong == "grants always" or take(key, owner):
                 break
+        except ConnectionResetError if wrong == "repeats" else ():
+            continue
         except OSError as error:
+            if wrong == "slow to see":
+                time.sleep(90)
+            if wrong == "never sees":
+                time.sleep(1000)
             return say(type="unknown", id=id, why=repr(error))
         if time.monotonic() >= deadline:
             if wrong == "deletes":
                 ask("DEL", key)
             if wrong == "swaps":
                 ctypes.CDLL(None).swapon(b"/nowhere", 0)
+            if wrong == "dies when refused":
+                os._exit(3)
             return say(type="refused", id=id, why="taken")
         time.sleep(0.01)
     grants[id] = key, owner
+    if wrong == "steals and notes":
+        ask("SET", "note:" + key, "1", "PX", int(lock["ttl_ms"]))
     answer = {"type": "acquired", "id": id, "owner_b64": base64.b64encode(owner).decode()}
     if wrong == "no id":
         del answer["id"]
@@ -109,12 +119,16 @@ def acquire(id, wait_ms):
 
 def release(id, grant):
     key, owner = grants.pop(grant)
+    if wrong == "never gives back":
+        return say(type="refused", id=id, why="I keep it")
     if wrong not in ("keeps", "grants always"):
         ours = ask("EVAL", "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0", 1, key, owner)
         if ours != b":1":
             return say(type="refused", id=id, why="not ours")
-    if wrong == "signals":
+    if wrong == "signals" or wrong == "again, notes" and setups == 1:
         ask("SET", "signal:" + key, "1")
+    elif wrong == "again, notes":
+        open("keys.txt", "a").write("left %s\n" % ask("EXISTS", "signal:warm-up-" + os.environ["CLIENT"]).decode())
     say(type="unknown", id=id, why="no token") if wrong == "does not know" else say(type="released", id=id)
 
 
@@ -153,6 +167,8 @@ for line in sys.stdin:
     elif m["type"] == "setup":
         setups, before = setups + 1, (lock, address)
         lock, address = m["lock"], (m["nodes"][0]["host"], m["nodes"][0]["port"])
+        if wrong == "again, notes":
+            open("keys.txt", "a").write(m["client"] + " " + lock["key"] + "\n")
         if setups > 1 and wrong == "again, first node":
             address = before[1]
         if setups > 1 and wrong == "again, first key":

@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -38,22 +39,61 @@ func startProgram(setup *client.SetupMessage, s *server) (*programLock, error) {
 	if err := machine.Adopt(); err != nil {
 		return nil, err
 	}
+	err := l.start(setup, setup.WarmUp)
+	if errors.Is(err, errCold) {
+		err = l.start(setup, "")
+	}
+	return l, err
+}
+
+// errCold says that a program could not be warmed up.
+var errCold = errors.New("it could not be warmed up")
+
+// start starts the program and has it set up, after it has taken a key once to warm up; empty: it has not.
+func (l *programLock) start(setup *client.SetupMessage, warm string) error {
 	ctx := context.Background()
 	p, err := program.Start(ctx, program.Options{Command: setup.Lock.Program.Command,
-		Env: slices.Concat(setup.Lock.Program.Environ(), setup.Environ), Log: program.NewLog(s.log), Events: programEvents{l}})
+		Env: slices.Concat(setup.Lock.Program.Environ(), setup.Environ), Log: program.NewLog(l.server.log), Events: programEvents{l}})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	l.Program = p
 	message, err := setup.ProgramSetup(p.Ready.Points)
+	warmed := err == nil && warm != "" && p.Ready.Has(program.SetsUpAgain)
+	if warmed {
+		err = l.warmUp(message, warm)
+	}
 	if err == nil {
 		err = p.Setup(ctx, message)
 	}
 	if err != nil {
 		p.Close()
-		return nil, err
+		if warmed { // the run says what is wrong with it
+			return errors.Join(errCold, err)
+		}
 	}
-	return l, nil
+	return err
+}
+
+// warmUpWithin is how long a program has to warm up.
+const warmUpWithin = 5 * time.Second
+
+// warmUp has the program take a key and give it back: what it loads when it locks for the first time is there then.
+func (l *programLock) warmUp(s program.Setup, key string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), warmUpWithin)
+	defer cancel()
+	s.Lock.Key, s.Points, s.BusyMS = key, nil, 0
+	if err := l.Setup(ctx, s); err != nil {
+		return err
+	}
+	a, err := l.Program.Acquire(ctx, l.wait)
+	if err == nil && a.Type == program.Acquired {
+		a, err = l.Program.Release(ctx, a.Grant)
+	}
+	if err == nil && a.Type != program.Released {
+		err = errCold
+	}
+	return err
 }
 
 // Acquire implements lock.Lock.

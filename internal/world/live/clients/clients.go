@@ -72,6 +72,7 @@ func (s *Clients) Restart(name string) error {
 	}
 	setup := c.setupMessage
 	setup.Seed += 0x9e3779b97f4a7c15
+	setup.WarmUp = "" // the run goes on
 	return s.Start(setup)
 }
 

@@ -28,6 +28,7 @@ type Testbed struct {
 	inbox  []func()
 	// asks are connections of our own, which take no time, with what came over them.
 	asks    map[*supervisor.Conn]*[]byte
+	lose    func(server string) bool
 	ports   int
 	servers []*TestbedServer
 }
@@ -151,10 +152,22 @@ func (b testbedNetwork) Sent(c *supervisor.Conn, end int, text []byte) {
 	}
 	text = slices.Clone(text)
 	b.later(func() {
-		if !c.Deliver(1-end, text) { // nobody is there any more
+		if end == supervisor.Listener && b.loses(c) {
+			c.Reset(supervisor.Opener)
+			c.Reset(supervisor.Listener)
+		} else if !c.Deliver(1-end, text) { // nobody is there any more
 			b.later(func() { c.Reset(end) })
 		}
 	})
+}
+
+// LoseAnswers resets the connection in the place of an answer that is to be lost: lose says so, when it would arrive. nil: none is lost
+// any more.
+func (b *Testbed) LoseAnswers(lose func(server string) bool) { b.lose = lose }
+
+// loses reports that what a server has sent over a connection is to be lost.
+func (b *Testbed) loses(c *supervisor.Conn) bool {
+	return b.lose != nil && slices.ContainsFunc(b.servers, func(s *TestbedServer) bool { return s.host.IP == c.To.IP && b.lose(s.Name) })
 }
 
 // Closed implements supervisor.Network.

@@ -1,0 +1,32 @@
+package live
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
+)
+
+// warmUpKey and the name of a client are the key that its lock program takes before the run, so that what it loads when it locks for the
+// first time is there when faults begin.
+const warmUpKey = "warm-up-"
+
+// warms reports that lock programs warm up: on nodes of our own, and with a key that none of the run's patterns fits.
+func (w *World) warms() bool {
+	return w.spec.Lock.Program != nil && w.spec.LockStore == "" && w.observation.Strangers.Fresh &&
+		!program.PatternsFor(w.spec.Lock.Key, w.spec.LockKeys).Fit(warmUpKey+"c1")
+}
+
+// dropWarmUp deletes what the warm-up has left on the nodes.
+func (w *World) dropWarmUp() error {
+	for _, n := range w.servers.Nodes {
+		names, err := n.Admin.Keys(w.ctx, "*"+warmUpKey+"*").Result()
+		if err == nil && len(names) > 0 {
+			err = n.Admin.Del(w.ctx, names...).Err()
+		}
+		if err != nil && !strings.HasPrefix(err.Error(), "READONLY") { // a replica does what its primary does
+			return fmt.Errorf("failed to delete the keys of the warm-up on node %s: %w", n.Name, err)
+		}
+	}
+	return nil
+}

@@ -56,8 +56,8 @@ func setsUpAgain(ctx context.Context, s *suite) error {
 const mendAgain = "close all that the lock was opened with, and forget it, before it is opened again; " +
 	`or do not say that the program can "setup-again"`
 
-// locksAnew sees that a client that was set up again locks the key, on the nodes and for the TTL that it was told last. was are the keys that
-// the node which it has forsaken had before.
+// locksAnew sees that a client that was set up again locks the key, on the nodes and for the TTL that it was told last. was are the keys
+// that the node which it has forsaken had before.
 func (s *suite) locksAnew(ctx context.Context, c *client, forsaken node, was []entry, before time.Duration) error {
 	h, err := s.get(ctx, c)
 	if err != nil {

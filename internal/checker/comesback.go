@@ -154,10 +154,11 @@ func (j *judge) silentFinding(f Finding, s *starving, bound time.Duration, since
 	f.Verdict = Violated
 	first, last := &j.Ops[s.first], &j.Ops[s.last]
 	again := last.F == history.Acquire && last.Type == history.OK && j.At(last.Return) <= s.to
-	had := fmt.Sprintf("%s never had the lock again within %s, in %s", s.client, waited, words.Count(s.attempts, "request"))
+	had := "never had the lock again within"
 	if again {
-		had = fmt.Sprintf("%s had the lock again only after %s, in %s", s.client, waited, words.Count(s.attempts, "request"))
+		had = "had the lock again only after"
 	}
+	had = fmt.Sprintf("%s %s %s, in %s", s.client, had, waited, words.Count(s.attempts, "request"))
 	f.Why = fmt.Sprintf("when its open connections had gone silent, %s, though new connections worked (bound %s)", had, length(bound))
 	f.Events = sortedEvents(since, first.Call, last.Call, last.Return)
 	story := j.newStory()

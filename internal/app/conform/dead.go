@@ -17,7 +17,6 @@ func deadNode(ctx context.Context, s *suite) error {
 	}
 	dead := s.nodes.list[len(s.nodes.list)-1] // the first may count tokens
 	s.disturbed = true
-	defer func() { s.disturbed = false }()
 	if err := dead.kill(); err != nil {
 		return err
 	}

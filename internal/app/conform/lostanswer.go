@@ -35,7 +35,6 @@ func lostAnswer(ctx context.Context, s *suite) error {
 	h := held{asked: s.place.now(), wall: s.place.wall(), ends: first}
 	h.until = h.asked + s.ttl()
 	s.disturbed = true
-	defer func() { s.disturbed = false }()
 	if h.Answer, err = s.acquire(ctx, c, s.ttl()/4); err != nil {
 		return err
 	}

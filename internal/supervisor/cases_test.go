@@ -173,6 +173,24 @@ time.sleep(1)
 	w.ends(p)
 }
 
+// TestEndedBeforeItIsOpen: a program ends while its connection is being opened. The server gets it all the same, and it is
+// over. (A reset before it is accepted is seen as an end.)
+func TestEndedBeforeItIsOpen(t *testing.T) {
+	w := newWorld(t, 1)
+	server := w.start(w.b, "server", command(t, "C", "listen", "7000"))
+	w.run(w.Now() + time.Second)
+	client := w.start(w.a, "client", []string{command(t, "Python")[0], "-c", `
+import os, socket
+s = socket.socket()
+s.setblocking(False)
+s.connect_ex(("127.0.1.2", 7000))
+os._exit(0)
+`})
+	w.ends(client)
+	w.ends(server)
+	w.expect("server: 0 0 listens", "client: ended", "server: 5000 5000 accepted 1", "server: 5000 5000 0 0", "server: ended")
+}
+
 func TestRandomnessHasNoEnd(t *testing.T) {
 	one := func(seed uint64) []string {
 		w := newWorld(t, seed)

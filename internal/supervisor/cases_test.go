@@ -191,6 +191,28 @@ os._exit(0)
 	w.expect("server: 0 0 listens", "client: ended", "server: 5000 5000 accepted 1", "server: 5000 5000 0 0", "server: ended")
 }
 
+// TestDatagrams: a UDP socket can be made and bound, and leads nowhere.
+func TestDatagrams(t *testing.T) {
+	w := newWorld(t, 1)
+	p := w.start(w.a, "p", []string{command(t, "Python")[0], "-c", `
+import errno, socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 0))
+print(s.type == socket.SOCK_DGRAM, s.getsockname()[1] > 0, s.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE) == socket.SOCK_DGRAM)
+def tried(do):
+    try:
+        return do()
+    except OSError as err:
+        return errno.errorcode.get(err.errno, "timed out")
+print(tried(lambda: s.connect(("127.0.1.2", 53))), tried(lambda: s.sendto(b"x", ("127.0.1.2", 53)) and "sent"))
+s.settimeout(2)
+print(tried(lambda: s.recv(10)), tried(s.listen), time.monotonic() > 2)
+s.close()
+`})
+	w.ends(p)
+	w.expect("p: True True True", "p: ENETUNREACH EISCONN", "p: timed out ENOTSUP True", "p: ended")
+}
+
 func TestRandomnessHasNoEnd(t *testing.T) {
 	one := func(seed uint64) []string {
 		w := newWorld(t, seed)

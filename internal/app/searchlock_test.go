@@ -15,8 +15,8 @@ import (
 )
 
 // lockMistakes are those that a search finds from nothing but the lock (scripts/virtual-detection.sh), and what shows them. All are there
-// that lie in an extension, in forgetting or in giving up, but for own_thread: it needs work that keeps the program busy, by which every lock
-// fails whose renewal is a timer of an event loop.
+// that lie in an extension, in forgetting or in giving up, but for own_thread: it needs work that keeps the program busy, by which every
+// lock fails whose renewal is a timer of an event loop.
 var lockMistakes = []struct {
 	lock, rule string
 	by         []checker.Property

@@ -60,7 +60,7 @@ func (s *Search) uses(setup *scenario.Setup) (list []use) {
 // others are all combinations of what clients can do otherwise.
 func others(own *use, ready *program.Ready, ttl time.Duration) (list []use) {
 	ways := []workload.Leave{workload.LeavesReleased, workload.LeavesHeld}
-	if ready.Has(program.Forgets) {
+	if ready.Has(program.Forgets) && ready.Class == program.Single { // on several nodes a renewal under way goes on to the next one
 		ways = append(ways, workload.LeavesForgotten)
 	}
 	for _, leave := range ways {

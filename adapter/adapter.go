@@ -77,7 +77,8 @@ type Program struct {
 	// Can lists what the library does: validity (Grant.Until), renew (it renews by
 	// itself), lost, extend, token, owner; forget: nothing but the library refers to a
 	// lock whose grant is dropped; busy: the goroutine that got the lock computes
-	// after each grant for as long as the simulator asks, as the user's code would; and
+	// after each grant for as long as the simulator asks, as the user's code would;
+	// no-ttl: a Setup.TTL of 0 is none; and
 	// setup-again: the lock can be opened again, for another trial, after what was given to
 	// Setup.OnClose. math/rand begins anew then, in a program that has the directive
 	// //go:debug randseednop=0; math/rand/v2 cannot.

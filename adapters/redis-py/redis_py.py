@@ -46,5 +46,5 @@ def open_lock(setup):
     return acquire
 
 
-serve(Program("redis-py", redis.__version__, kind="single", keys=["{key}"], can=["extend", "owner", "sentinel", "setup-again"],
+serve(Program("redis-py", redis.__version__, kind="single", keys=["{key}"], can=["extend", "owner", "sentinel", "setup-again", "no-ttl"],
               homepage="https://github.com/redis/redis-py"), open_lock)

@@ -55,7 +55,7 @@ class Program:
     version: str
     kind: str  # its class: quorum, single, session or other
     keys: List[str]  # patterns of what the library writes; {key} is the lock's key
-    can: List[str] = field(default_factory=list)  # validity, renew, lost, extend, forget, token, owner, busy, setup-again
+    can: List[str] = field(default_factory=list)  # validity, renew, lost, extend, forget, token, owner, busy, setup-again, no-ttl
     homepage: str = ""
     points: List[str] = field(default_factory=list)  # what Setup.point is called with
     ttl_min_ms: float = 1
@@ -79,7 +79,8 @@ class Node:
 
 @dataclass
 class Setup:
-    """What the simulator asks for. Times are in seconds; None: not told."""
+    """What the simulator asks for. Times are in seconds; None: not told. Of a program that says no-ttl
+    a ttl of None says that the lock is to have none."""
 
     client: str
     seed: int

@@ -257,6 +257,9 @@ func (t *trial) lock(s *subject) *report.Lock {
 		return nil
 	}
 	l := Describe(s.ready, t.Programs.own != nil)
+	if s.Setup.Lock.TTL == 0 {
+		l.Promise = noPromise
+	}
 	if s.notApplicable == "" && !s.builtIn {
 		for _, client := range scenario.ClientNames(s.Setup.Workload.Clients) {
 			l.Logs = append(l.Logs, s.Name+"/client-"+client+".log")

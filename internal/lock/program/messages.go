@@ -81,11 +81,14 @@ const (
 	AsksSentinels Ability = "sentinel"
 	// SetsUpAgain: the program takes another setup when it holds nothing and nothing is asked of it, and is then as after its first.
 	SetsUpAgain Ability = "setup-again"
+	// DoesWithoutTTL: setup may be without a TTL, and the lock's key has no end then.
+	DoesWithoutTTL Ability = "no-ttl"
 )
 
 // Abilities are all of them.
 func Abilities() []Ability {
-	return []Ability{TellsValidity, Renews, TellsLoss, Extends, Forgets, TellsToken, TellsOwner, AsksSentinels, KeepsBusy, SetsUpAgain}
+	return []Ability{TellsValidity, Renews, TellsLoss, Extends, Forgets, TellsToken, TellsOwner, AsksSentinels, KeepsBusy, SetsUpAgain,
+		DoesWithoutTTL}
 }
 
 // Class says what keeps the lock.
@@ -251,9 +254,10 @@ const (
 
 // Lock is the lock to take.
 type Lock struct {
-	Key           string  `json:"key"`
-	TTLMS         float64 `json:"ttl_ms"`
-	NodeTimeoutMS float64 `json:"node_timeout_ms"`
+	Key string `json:"key"`
+	// TTLMS is the lease to ask for; nil: the lock has no TTL.
+	TTLMS         *float64 `json:"ttl_ms"`
+	NodeTimeoutMS float64  `json:"node_timeout_ms"`
 	// Options are further settings of the scenario's lock; a program may ignore them.
 	Options json.RawMessage `json:"options,omitempty"`
 }
@@ -299,6 +303,23 @@ type Message struct {
 
 // MS is a duration in ms.
 func MS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// TTLMS is a TTL in ms; nil: there is none.
+func TTLMS(ttl time.Duration) *float64 {
+	if ttl == 0 {
+		return nil
+	}
+	ms := MS(ttl)
+	return &ms
+}
+
+// TTL is the TTL of a lock; 0: it has none.
+func (l *Lock) TTL() time.Duration {
+	if l.TTLMS == nil {
+		return 0
+	}
+	return Duration(*l.TTLMS)
+}
 
 // Duration is ms as a duration; what no duration can be is cut to what it can.
 func Duration(ms float64) time.Duration {

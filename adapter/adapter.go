@@ -74,6 +74,8 @@ type Program struct {
 	Name     string `json:"name"`
 	Version  string `json:"version"`
 	Homepage string `json:"homepage,omitempty"`
+	// About is one line: which lock of the library, its client library, the timeouts and retries behind it.
+	About string `json:"about,omitempty"`
 	// Can lists what the library does: validity (Grant.Until), renew (it renews by
 	// itself), lost, extend, token, owner; forget: nothing but the library refers to a
 	// lock whose grant is dropped; busy: the goroutine that got the lock computes

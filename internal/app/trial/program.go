@@ -270,7 +270,8 @@ func (t *trial) lock(s *subject) *report.Lock {
 
 // Describe is what a lock says of itself, as a report shows it.
 func Describe(r *program.Ready, inPlace bool) report.Lock {
-	l := report.Lock{Name: r.Name, Version: r.Version, Homepage: r.Homepage, Class: string(r.Class), Promise: givenPromise, InPlace: inPlace}
+	l := report.Lock{Name: r.Name, Version: r.Version, Homepage: r.Homepage, About: r.About,
+		Class: string(r.Class), Promise: givenPromise, InPlace: inPlace}
 	if r.Elsewhere() {
 		l.Store = string(r.Store)
 	}

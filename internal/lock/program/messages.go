@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Version is that of the protocol.
@@ -129,12 +130,14 @@ const LeaseTTL = "ttl"
 
 // Ready is what a program says of itself.
 type Ready struct {
-	Protocol int       `json:"protocol"`
-	Name     string    `json:"name"`
-	Version  string    `json:"version,omitempty"`
-	Homepage string    `json:"homepage,omitempty"`
-	Can      []Ability `json:"can,omitempty"`
-	Class    Class     `json:"class"`
+	Protocol int    `json:"protocol"`
+	Name     string `json:"name"`
+	Version  string `json:"version,omitempty"`
+	Homepage string `json:"homepage,omitempty"`
+	// About says which lock of the library it is, and what is behind it: its client library, its timeouts and retries.
+	About string    `json:"about,omitempty"`
+	Can   []Ability `json:"can,omitempty"`
+	Class Class     `json:"class"`
 	// Store is on what the lock is kept; empty: Redis.
 	Store Store `json:"store,omitempty"`
 	// Keys are patterns of the keys that the lock writes, with KeyPattern for the lock's key
@@ -166,8 +169,9 @@ func (r *Ready) Elsewhere() bool { return r.Store != "" && r.Store != Redis }
 
 // Bounds of what a program may say of itself.
 const (
-	maxName = 100
-	maxList = 50
+	maxName  = 100
+	maxAbout = 300
+	maxList  = 50
 )
 
 func (r *Ready) check() error {
@@ -178,6 +182,8 @@ func (r *Ready) check() error {
 		return fmt.Errorf("its name is %q, its version %q: want a name, each of at most %d bytes", r.Name, r.Version, maxName)
 	case len(r.Homepage) > 10*maxName:
 		return fmt.Errorf("its homepage is longer than %d bytes", 10*maxName)
+	case len(r.About) > maxAbout || strings.ContainsFunc(r.About, unicode.IsControl):
+		return fmt.Errorf("what it says about itself is %.100q: want one line of at most %d bytes", r.About, maxAbout)
 	case !slices.Contains(Classes(), r.Class):
 		return fmt.Errorf("its class is %q: want one of %q. A semaphore or a read-write lock has more than one holder; it cannot be judged",
 			r.Class, Classes())

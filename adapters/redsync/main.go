@@ -22,8 +22,9 @@ var tuned = flag.Bool("tuned", false, "tune go-redis: node timeout, contexts, no
 func main() {
 	flag.Parse()
 	p := adapter.Program{Name: "redsync", Version: adapter.ModuleVersion("github.com/go-redsync/redsync/v4"),
-		Homepage: "https://github.com/go-redsync/redsync", Class: "quorum", Keys: []string{"{key}"}, About: goredis.About("redsync.Mutex", *tuned),
-		Can: []string{"validity", "extend", "owner", "sentinel", "setup-again"}}
+		Homepage: "https://github.com/go-redsync/redsync", Class: "quorum", Keys: []string{"{key}"},
+		About: goredis.About("redsync.Mutex", *tuned),
+		Can:   []string{"validity", "extend", "owner", "sentinel", "setup-again"}}
 	if *tuned {
 		p.Name = "redsync-tuned"
 	}

@@ -38,7 +38,8 @@ final class Refused extends \RuntimeException {}
 final class Unsupported extends \RuntimeException {}
 
 /** What a lock program says of itself: its class (quorum, single, session or other), patterns of
- *  what the library writes, a list of validity, renew, lost, extend, forget, token, owner, busy, setup-again, no-ttl (a ttl of null is none). tick is called
+ *  what the library writes, a list of validity, renew, lost, extend, forget, token, owner, busy, setup-again,
+ *  no-ttl (a ttl of null is none). tick is called
  *  every 20 ms while no request is under way: for a lock that renews itself, or sees a loss. lease
  *  is 'ttl' if the key's value keeps the lease, whatever end the key has; about is one line: which lock,
  *  its client library, its timeouts and retries. */

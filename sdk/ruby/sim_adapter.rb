@@ -100,7 +100,8 @@ module SimAdapter
   # quorum, single, session or other; keys are patterns of what the library writes; can lists
   # validity, renew, lost, extend, forget (nothing but the library may refer to a lock then whose grant
   # is dropped), token, owner, busy (then the thread that got the lock computes
-  # after each grant for as long as the simulator asks), setup-again, no-ttl (a ttl of nil is none). More: homepage, points, ttl_min_ms, ttl_step_ms,
+  # after each grant for as long as the simulator asks), setup-again, no-ttl (a ttl of nil is none).
+  # More: homepage, points, ttl_min_ms, ttl_step_ms,
   # lease ("ttl": the key's value keeps the lease, whatever end the key has), about (one line: which lock,
   # its client library, its timeouts and retries).
   # The block gets the setup, connects to the nodes, and returns a lambda that gets the lock once

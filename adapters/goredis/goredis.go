@@ -22,6 +22,15 @@ func Connections(s adapter.Setup, tuned bool, d *Doubts) ([]*redis.Client, error
 	return list, err
 }
 
+// About says what is behind a lock with such clients.
+func About(lock string, tuned bool) string {
+	settings := "its own timeouts and retries"
+	if tuned {
+		settings = "the timeout of setup, no retries"
+	}
+	return lock + "; client go-redis " + adapter.ModuleVersion("github.com/redis/go-redis/v9") + ", " + settings
+}
+
 func connections(s adapter.Setup, tuned bool, d *Doubts) ([]*redis.Client, error) {
 	if len(s.Sentinels) > 0 {
 		return []*redis.Client{primary(s, tuned, d)}, nil

@@ -44,7 +44,7 @@ func observe(h *history.History, reuse []uint64, waypoints bool) trace {
 		until: make([]time.Duration, n), ended: make([]time.Duration, n)}
 	s.features = reuse[:0]
 	if waypoints {
-		s.tracker = newWaypointTracker(n)
+		s.tracker = newWaypointTracker(n, h.Header.Quorum)
 	}
 	hash, lastWhole, lastLock := uint64(fnvOffset), uint64(0), uint64(0)
 	for i := range h.Events {

@@ -260,7 +260,8 @@ func TestWaypoints(t *testing.T) {
 		}
 		quiet := s
 		quiet.Kinds, quiet.Seeds, quiet.Unguided = []string{"slow-close"}, 50, true
-		isPassed := func(w Class) bool { return w.Name == name && name != Waypoints()[lateRelease] }
+		// Of clients that give up, or ask again, the others are passed without a fault, too.
+		isPassed := func(w Class) bool { return w.Name == name && name == Waypoints()[endsWhileHeld] }
 		if r, err = quiet.Run(context.Background()); err != nil || slices.ContainsFunc(r.Waypoints, isPassed) {
 			t.Errorf("%s without a reason: %+v, %v", name, r.Waypoints, err)
 		}

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -32,10 +33,12 @@ type waypointTracker struct {
 	old, primary uint64
 	// grants is how often the lock was granted.
 	grants uint64
+	// quorum is how many nodes must grant the lock; 0: the history does not say.
+	quorum int
 }
 
-func newWaypointTracker(clients int) *waypointTracker {
-	return &waypointTracker{set: make([]uint64, clients)}
+func newWaypointTracker(clients, quorum int) *waypointTracker {
+	return &waypointTracker{set: make([]uint64, clients), quorum: quorum}
 }
 
 // noteWaypoints takes note of the waypoints that the run comes by with an event, and of the state of the lock at which
@@ -89,6 +92,7 @@ func (s *observer) noteAcquire(e *history.Event, c int) {
 		if w.releasing&^(1<<c) != 0 {
 			s.addWaypoint(lateRelease, e)
 		}
+	case e.Type == history.Fail && bits.OnesCount64(w.set[c]) < w.quorum: // it gave up with too few nodes
 	case w.set[c] != 0:
 		s.addWaypoint(answerLost, e)
 	}

@@ -79,13 +79,15 @@ const (
 	KeepsBusy Ability = "busy"
 	// AsksSentinels: the program asks Redis Sentinel where the primary is.
 	AsksSentinels Ability = "sentinel"
+	// AsksCluster: the program has a client for Redis Cluster, which goes where the slot of a key is.
+	AsksCluster Ability = "cluster"
 	// SetsUpAgain: the program takes another setup when it holds nothing and nothing is asked of it, and is then as after its first.
 	SetsUpAgain Ability = "setup-again"
 )
 
 // Abilities are all of them.
 func Abilities() []Ability {
-	return []Ability{TellsValidity, Renews, TellsLoss, Extends, Forgets, TellsToken, TellsOwner, AsksSentinels, KeepsBusy, SetsUpAgain}
+	return []Ability{TellsValidity, Renews, TellsLoss, Extends, Forgets, TellsToken, TellsOwner, AsksSentinels, AsksCluster, KeepsBusy, SetsUpAgain}
 }
 
 // Class says what keeps the lock.
@@ -247,6 +249,8 @@ const (
 	Replicated = "replicated"
 	// Watched: sentinels tell where the primary is; there are no nodes to name.
 	Watched = "sentinel"
+	// Clustered: the nodes are a Redis Cluster; each of them tells where a slot is.
+	Clustered = "cluster"
 )
 
 // Lock is the lock to take.

@@ -56,7 +56,8 @@ func (h *Host) Now() time.Duration             { return h.w.s.now }
 
 // Follows is the host whose replica the server is from the start; empty: it is nobody's.
 func (h *Host) Follows() string {
-	if first := h.w.spec.Nodes[0].Name; h.w.spec.Replicated && h.w.spec.Cluster == nil && h.name != first && h.name != history.ResourceProcess {
+	s := &h.w.spec
+	if first := s.Nodes[0].Name; s.Replicated && s.Cluster == nil && h.name != first && h.name != history.ResourceProcess {
 		return first
 	}
 	return ""

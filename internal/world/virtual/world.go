@@ -273,13 +273,14 @@ func (w *World) openClients() error {
 		for _, n := range ends {
 			c.links = append(c.links, w.newLink(name, n))
 		}
-		if w.spec.Cluster != nil {
+		switch {
+		case w.spec.Cluster != nil:
 			for _, l := range c.links[1:] { // it has a connection to the first alone
 				l.idle = l.idle[:0]
 			}
-		} else if w.spec.Sentinel != nil {
+		case w.spec.Sentinel != nil:
 			c.openSentinelLinks()
-		} else if w.spec.Replicated {
+		case w.spec.Replicated:
 			c.links[0].name.To = world.Primary
 		}
 		for _, l := range c.links {

@@ -4,7 +4,7 @@ package guests
 
 import (
 	"bytes"
-	"crypto/sha1"
+	"crypto/sha1" //nolint:gosec // for names, which are no secret
 	"errors"
 	"fmt"
 	"net"
@@ -57,7 +57,7 @@ func newShard(s *redisServer) *shard { return &shard{s: s} }
 
 // clusterID is the name that a node has in the cluster.
 func (g *guests) clusterID(node string) string {
-	return fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "%d %s", g.spec.Seed, node)))
+	return fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "%d %s", g.spec.Seed, node))) //nolint:gosec // see above
 }
 
 // lockSlot is the slot of the lock's key.
@@ -99,7 +99,7 @@ func (c *shard) prepareDisk(keep world.Keep) error {
 	if c.s.life > 0 && keep == world.KeepNothing {
 		return nil
 	}
-	return os.WriteFile(path, file, 0o600)
+	return os.WriteFile(path, file, 0o600) //nolint:gosec // in a folder of the run's own
 }
 
 // firstFile is what the node knows of the cluster at the start.

@@ -42,6 +42,7 @@ test)
 	least python3 python3 3.9
 	least ruby ruby 3.0
 	least php-cli php 8.1
+	least default-jdk-headless javac 17.0
 	need gcc gcc # the race detector needs cgo
 	need libc6-dev /usr/include/stdlib.h
 	need etcd-server etcd

@@ -23,3 +23,8 @@ var Ruby string
 //
 //go:embed php/sim_adapter.php
 var PHP string
+
+// Java is sdk/java/SimAdapter.java.
+//
+//go:embed java/SimAdapter.java
+var Java string

@@ -59,6 +59,13 @@ var languages = []language{
 		"pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "Pipfile", "*.py"),
 	script("ruby", "ruby", "rb", sdk.Ruby, "ruby", "Gemfile", "*.gemspec", "Rakefile", "*.rb"),
 	script("php", "php", "php", sdk.PHP, "php-cli", "composer.json", "*.php"),
+	{name: "java", signs: []string{"pom.xml", "build.gradle", "build.gradle.kts"}, lock: "java -cp locks/classes MyLock",
+		packages: []string{"default-jdk-headless"}, build: "javac -d locks/classes locks/*.java",
+		files: []initFile{
+			{path: "locks/MyLock.java", template: "MyLock.java", what: "your lock program: put your own lock in it"},
+			{path: "locks/SimAdapter.java", text: sdk.Java, what: "speaks the lock protocol for it"},
+			{path: "locks/classes/.gitignore", text: "*\n", what: "keeps what is built there out of git"},
+		}},
 	script("node", "node", "mjs", sdk.Node, "nodejs", "package.json", "*.mjs", "*.js"),
 }
 
@@ -88,8 +95,8 @@ exists. It writes:
 Lock programs run in virtual time. At night, and before a release, run the same with
 --world live, which takes real time.
 
-The program is in Go if there is a go.mod, in Ruby, PHP or JavaScript if there are files of
-these languages and none of Python, else in Python. For other languages see
+The program is in Go if there is a go.mod, in Ruby, PHP, Java or JavaScript if there are files
+of these languages and none of Python, else in Python. For other languages see
 docs/reference/lock-protocol.md, and name your program in sim.yaml.`,
 		Example: `  sim init
   sim init --language python`,

@@ -208,7 +208,7 @@ func (s *searching) choose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	of.Scenario, of.Variant = found, v.Name
+	of.Scenario, of.Variant, of.Ready = found, v.Name, target.ready
 	if target.isReal() {
 		s.real = target
 		if v, err = s.prepare(ctx, v); err != nil {

@@ -14,7 +14,9 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
-// lockMistakes are those that a search finds from nothing but the lock (scripts/virtual-detection.sh), and what shows them.
+// lockMistakes are those that a search finds from nothing but the lock (scripts/virtual-detection.sh), and what shows them. All are there
+// that lie in an extension, in forgetting or in giving up, but for own_thread: it needs work that keeps the program busy, by which every
+// lock fails whose renewal is a timer of an event loop.
 var lockMistakes = []struct {
 	lock, rule string
 	by         []checker.Property
@@ -26,6 +28,17 @@ var lockMistakes = []struct {
 	{"redlock", "node_error", []checker.Property{checker.MinorityTolerant}},
 	{"redlock", "clean_up", []checker.Property{checker.DeadlockFree, checker.MinorityTolerant, checker.NothingStays}},
 	{"redlock", "release_answer", []checker.Property{checker.ToldAtRelease}},
+	{"redlock", "extend_needs_quorum", []checker.Property{checker.ExclusiveLease, checker.HolderServed, checker.ToldWhenLost}},
+	{"redlock", "extend_enough", []checker.Property{checker.NoFalseAlarm}},
+	{"set-nx-px", "extend", []checker.Property{checker.NoResurrection}},
+	{"set-nx-px", "renewal_keeps", []checker.Property{checker.ExclusiveLease}},
+	{"set-nx-px", "renewal_ttl", []checker.Property{checker.ExclusiveLease}},
+	{"set-nx-px", "renewal_compares", []checker.Property{checker.ExclusiveLease, checker.NoResurrection, checker.OwnerRelease}},
+	{"set-nx-px", "give_up", []checker.Property{checker.ExclusiveLease, checker.BackedGrant}},
+	{"watchdog", "renewal", []checker.Property{checker.StaysHeld}},
+	{"watchdog", "renewal_keeps", []checker.Property{checker.ExclusiveLease, checker.StaysHeld}},
+	{"watchdog", "renewal_ttl", []checker.Property{checker.ExclusiveLease, checker.StaysHeld}},
+	{"watchdog", "renewal_compares", []checker.Property{checker.ExclusiveLease, checker.NoResurrection, checker.OwnerRelease}},
 	{"watchdog", "extend", []checker.Property{checker.NoResurrection}},
 	{"watchdog", "stop_renewal", []checker.Property{checker.NoOrphanLock, checker.DeadlockFree, checker.NothingStays}},
 	{"redlock-extend", "extend_needs_quorum", []checker.Property{checker.ExclusiveLease, checker.HolderServed}},
@@ -111,7 +124,7 @@ func BenchmarkLockSearch(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(runsLeaveLittle))
 	const searches, patience = 64, 4000
 	for n, m := range lockMistakes {
-		b.Run(m.rule, func(b *testing.B) {
+		b.Run(m.lock+"/"+m.rule, func(b *testing.B) {
 			for b.Loop() {
 				var all []uint64
 				total := uint64(0)

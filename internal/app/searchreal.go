@@ -243,11 +243,14 @@ func lockProperties(r *program.Ready, s *scenario.Setup, waits bool) []checker.P
 	if s.Nodes.Count > 2 && !s.Nodes.Replicated() {
 		list = append(list, checker.MinorityTolerant)
 	}
-	if r != nil && r.Has(program.TellsLoss) {
+	if r != nil && (r.Has(program.TellsLoss) || r.Has(program.Extends)) { // who is refused more time is told, too
 		list = append(list, checker.ToldWhenLost, checker.NoFalseAlarm)
 	}
 	if r != nil {
 		list = append(list, checker.AsksItsTTL, checker.TrueValidity, checker.KeepsRunning)
+	}
+	if r != nil && r.Has(program.Renews) {
+		list = append(list, checker.StaysHeld)
 	}
 	if waits { // without a replica nobody is granted the lock, and a promotion leaves none
 		list = slices.DeleteFunc(list, func(p checker.Property) bool { return p == checker.DeadlockFree })

@@ -1,6 +1,10 @@
 package checker_test
 
-import "github.com/redlock-sim/redlock-sim/internal/history"
+import (
+	"math"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+)
 
 // noFalseAlarm: "A holder that has its lock is not told that it has lost it."
 func (t *terms) noFalseAlarm() answer {
@@ -69,7 +73,7 @@ func (t *terms) falseAt(g *grant, i int) bool {
 // gaveUp: "What the client deletes itself by a command that left it (`at`) after the last by which it asked the node for the lock counts
 // as still there, until the next event of a key of the lock on the node."
 func (t *terms) gaveUp(g *grant, node string, to int) bool {
-	last, asked := -1, int64(-1)
+	last, asked := -1, int64(math.MinInt64)
 	for k := 0; k <= to; k++ {
 		if e := &t.events[k]; e.Process != node || !t.ofLock(k) || !aboutKey(e.F) && e.F != history.KeyUnclear {
 			continue
@@ -83,7 +87,7 @@ func (t *terms) gaveUp(g *grant, node string, to int) bool {
 		return false
 	}
 	e := &t.events[last]
-	return e.F == history.KeyDeleted && e.Value.Client == g.client && e.Value.At().IsSet() && asked >= 0 && e.Value.At().V() > asked
+	return e.F == history.KeyDeleted && e.Value.Client == g.client && e.Value.At().IsSet() && asked > math.MinInt64 && e.Value.At().V() > asked
 }
 
 // toldUntil: "the latest `valid_until` of the grant and of those `extend` that were answered `ok` before the alarm, and that renew the

@@ -136,11 +136,11 @@ func TestDefinitionsOnRandomHistories(t *testing.T) {
 	for name, count := range tally {
 		total := count[0] + count[checker.Holds] + count[checker.Violated] + count[checker.Unknown]
 		t.Logf("%s: %d %% violated, %d %% hold, of %d", name, 100*count[checker.Violated]/total, 100*count[checker.Holds]/total, total)
-		if total < 1000 {
+		if total < 500 {
 			continue // too few to tell
 		}
-		if 5*count[checker.Violated] < total || 5*count[checker.Holds] < total {
-			t.Errorf("%s: of %d histories %d violate it and in %d it holds, want a fifth each",
+		if 10*count[checker.Violated] < total || 10*count[checker.Holds] < total {
+			t.Errorf("%s: of %d histories %d violate it and in %d it holds, want a tenth each",
 				name, total, count[checker.Violated], count[checker.Holds])
 		}
 	}

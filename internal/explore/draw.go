@@ -33,6 +33,9 @@ type drawer struct {
 	aim *aim
 	// ofMessages are all kinds that strike a message.
 	ofMessages []string
+	// use is how the setup's clients use the lock; others draw for the setup with its other uses.
+	use    use
+	others []*drawer
 }
 
 // ErrNobodyToStrike says that none of the kinds of faults allowed can strike
@@ -43,7 +46,7 @@ var ErrNobodyToStrike = errors.New("there is no replica to promote")
 func newDrawer(s *scenario.Setup, kinds []string, may func(*scenario.Fault) bool) (*drawer, error) {
 	d := &drawer{setup: *s, own: len(s.Faults.List), cast: s.Cast(),
 		points: s.Points(), sections: s.Workload.Sections, ttl: s.Lock.TTL, may: may,
-		ofMessages: nemesis.MessageKinds()}
+		ofMessages: nemesis.MessageKinds(), use: useOf(s)}
 	d.setup.Faults.List = slices.Clone(s.Faults.List)
 	d.rules = d.setup.FaultRules()
 	if len(kinds) == 0 {
@@ -99,8 +102,25 @@ func (d *drawer) kind(r *rand.Rand, kinds []string) string {
 	return kinds[r.IntN(len(kinds))]
 }
 
-// drawer draws faults for a setup of the search.
+// drawer draws schedules for a setup of the search.
 func (s *Search) drawer(setup *scenario.Setup) (*drawer, error) {
+	d, err := s.drawerOf(setup)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range s.uses(setup) {
+		changed := *setup
+		u.apply(&changed)
+		other, err := s.drawerOf(&changed)
+		if err != nil {
+			return nil, err
+		}
+		d.others = append(d.others, other)
+	}
+	return d, nil
+}
+
+func (s *Search) drawerOf(setup *scenario.Setup) (*drawer, error) {
 	d, err := newDrawer(setup, s.Kinds, s.Allows)
 	if err == nil && s.Real != nil {
 		d.aim = newAim(d, s.Real.Commands)

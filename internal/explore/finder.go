@@ -227,7 +227,7 @@ func (w *searcher) plan(run uint64) (Lineage, schedule) {
 	r := rand.New(rand.NewPCG(seed, 0x706c616e))
 	drawn := w.Unguided || len(w.corpus.entries) == 0 || r.IntN(2) == 0
 	if drawn || w.Real != nil && r.IntN(2) == 0 { // with real servers changing less takes fewer runs
-		return Lineage{seed}, schedule{w.drawer.draw(seed), seed}
+		return Lineage{seed}, w.drawer.follow(Lineage{seed})
 	}
 	if len(w.near) > 0 && r.IntN(4) == 0 {
 		from := w.nearest(r)
@@ -245,6 +245,7 @@ func (w *searcher) run(run uint64, out *result) error {
 
 // carryOut makes a run of a schedule.
 func (w *searcher) carryOut(run uint64, lineage Lineage, s schedule, out *result) error {
+	w.drawer.with(s.use).use.apply(w.setup)
 	w.setup.Faults.List = append(append(w.setup.Faults.List[:0], w.own...), s.faults...)
 	v, err := w.bench.run(w.setup, s.seed, w.Properties)
 	if err != nil {

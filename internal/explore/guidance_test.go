@@ -53,15 +53,10 @@ func (t *target) causes(tb testing.TB, s Search, f Found) bool {
 		return true
 	}
 	s.Scenario = parse(tb, switches.ReplaceAllString(t.scenario(), ""))
-	setup, err := s.setup()
+	setup, err := s.found(f)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	d, err := newDrawer(setup, s.Kinds, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	setup.Faults.List = d.follow(f.Lineage).faults
 	b := newBench(context.Background(), "repaired", nil)
 	defer b.close()
 	v, err := b.run(setup, f.Seed, s.Properties)

@@ -309,9 +309,13 @@ func (s Search) shrinkLive(pool *benches, best *Shrunk) error {
 	setup := best.Setup
 	setup.Faults.List = clone(best.Setup.Faults.List)
 	least := max(Showings, best.Robust-slack)
-	k := &shrinker{bench: pool.list[0], found: best.Found}
+	own, err := s.use()
+	if err != nil {
+		return err
+	}
+	k := &shrinker{bench: pool.list[0], found: best.Found, own: own}
 	k.reducer = reducer{setup: &setup, fails: func() bool {
-		if k.err != nil || time.Now().After(deadline) || setup.CheckFaults(0) != nil || k.writes() != nil {
+		if k.err != nil || time.Now().After(deadline) || setup.CheckFaults(0) != nil || writes(&setup) != nil {
 			return false
 		}
 		s.phase("%s: shorter? %d runs, %d faults", best.Property, pool.runs, len(setup.Faults.List))

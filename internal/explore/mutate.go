@@ -18,16 +18,20 @@ type Lineage []uint64
 // changed further.
 const mostGenerations = 40
 
-// schedule is what a run of a search is made of: random faults, and the seed of
+// schedule is what a run of a search is made of: how clients use the lock, random faults, and the seed of
 // everything else in the run.
 type schedule struct {
+	// use is 0 for the setup's own, else one of the drawer's others, from 1.
+	use    int
 	faults []scenario.Fault
 	seed   uint64
 }
 
 // follow makes the schedule of a lineage.
 func (d *drawer) follow(l Lineage) schedule {
-	s := schedule{faults: d.draw(l[0]), seed: l[0]}
+	s := schedule{use: d.usedBy(l[0]), seed: l[0]}
+	d = d.with(s.use)
+	s.faults = d.draw(l[0])
 	for _, seed := range l[1:] {
 		d.mutate(&s, seed)
 	}
@@ -37,7 +41,7 @@ func (d *drawer) follow(l Lineage) schedule {
 // mutated is a schedule changed a little; the first stays as it is.
 func (d *drawer) mutated(s schedule, seed uint64) schedule {
 	s.faults = clone(s.faults)
-	d.mutate(&s, seed)
+	d.with(s.use).mutate(&s, seed)
 	return s
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
@@ -43,6 +44,8 @@ type Search struct {
 	Tries int
 	// Allows says whether a fault may be drawn, beside what scenarios allow; nil: any may.
 	Allows func(*scenario.Fault) bool
+	// Ready is what the scenario's lock program says of itself; nil: the lock is a built-in one, or what it can do is not known.
+	Ready *program.Ready
 	// Real is how to search where real servers take part; nil: all are models.
 	Real *Real
 	// Live is how to search in real time, which servers of Real alone take; nil: runs repeat exactly.

@@ -47,6 +47,9 @@ func (s Search) Shrink(ctx context.Context, found Found) (*Shrunk, error) {
 	why := s.findProbe(b, setup, &found)
 	k := &shrinker{bench: b, found: found, drawn: clone(setup.Faults.List), tries: s.Tries}
 	k.reducer = reducer{setup: setup, fails: k.stillFails}
+	if k.own, err = s.use(); err != nil {
+		return nil, err
+	}
 	k.told = func() { s.phase("%s: shorter? %d runs, %d faults", found.Property, k.runs, len(k.setup.Faults.List)) }
 	out := &Shrunk{Found: found, From: len(setup.Faults.List)}
 	if k.err = why; k.err == nil && k.fails() {
@@ -59,7 +62,7 @@ func (s Search) Shrink(ctx context.Context, found Found) (*Shrunk, error) {
 		}
 		out.Robust, out.OtherSeeds = k.raiseReproductions(), otherSeeds
 	} else if k.err == nil {
-		k.err = cmp.Or(k.writes(), notAgain(&found))
+		k.err = cmp.Or(writes(k.setup), notAgain(&found))
 	}
 	if k.err != nil {
 		if out.Failed = k.err; ctx.Err() != nil {
@@ -142,7 +145,7 @@ func (s Search) found(found Found) (*scenario.Setup, error) {
 	return setup, err
 }
 
-// follow is the setup, and the schedule of a lineage for it.
+// follow is the setup as its clients use the lock by the schedule of a lineage, and the schedule.
 func (s Search) follow(l Lineage) (*scenario.Setup, schedule, error) {
 	setup, err := s.setup()
 	if err != nil {
@@ -152,7 +155,9 @@ func (s Search) follow(l Lineage) (*scenario.Setup, schedule, error) {
 	if err != nil {
 		return nil, schedule{}, err
 	}
-	return setup, d.follow(l), nil
+	made := d.follow(l)
+	d.with(made.use).use.apply(setup)
+	return setup, made, nil
 }
 
 // With real servers a run takes long, so it is bounded how many are made to shrink a schedule, and to let it depend less on exact times.
@@ -235,6 +240,8 @@ type shrinker struct {
 	found Found
 	// drawn are the faults that were there at first.
 	drawn []scenario.Fault
+	// own is how clients use the lock in the scenario that was searched; the zero use: that is not known.
+	own use
 	// runs is how many were tried; tries is how many are made of a setup until it fails. most bounds runs; 0: nothing does.
 	runs, tries, most int
 	// told is called before a run; nil: nobody.
@@ -265,6 +272,7 @@ func Reduce(setup *scenario.Setup, fails func() bool) {
 func (k *shrinker) shrink() {
 	for before := -1; before != k.accepted; {
 		before = k.accepted
+		k.plainerUse()
 		k.fewerFaults()
 		k.fewerActors()
 		k.smaller(&k.setup.Nodes.Count, k.fewestNodes())
@@ -284,7 +292,7 @@ func (k *shrinker) fewestNodes() int {
 
 // stillFails reports whether the setup still leads to the violation.
 func (k *shrinker) stillFails() bool {
-	return k.err == nil && k.setup.CheckFaults(0) == nil && k.violates() && k.writes() == nil
+	return k.err == nil && k.setup.CheckFaults(0) == nil && k.violates() && writes(k.setup) == nil
 }
 
 // violates runs the setup and reports whether the violation shows.
@@ -311,9 +319,9 @@ func (k *shrinker) violates() bool {
 	return false
 }
 
-// writes says why the setup cannot be written as a scenario: nil, where it can.
-func (k *shrinker) writes() error {
-	text, err := scenario.Encode(nil, scenario.Head{Name: "x"}, k.setup, nil)
+// writes says why a setup cannot be written as a scenario: nil, where it can.
+func writes(setup *scenario.Setup) error {
+	text, err := scenario.Encode(nil, scenario.Head{Name: "x"}, setup, nil)
 	if err != nil {
 		return err
 	}

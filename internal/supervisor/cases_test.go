@@ -173,6 +173,46 @@ time.sleep(1)
 	w.ends(p)
 }
 
+// TestEndedBeforeItIsOpen: a program ends while its connection is being opened. The server gets it all the same, and it is
+// over. (A reset before it is accepted is seen as an end.)
+func TestEndedBeforeItIsOpen(t *testing.T) {
+	w := newWorld(t, 1)
+	server := w.start(w.b, "server", command(t, "C", "listen", "7000"))
+	w.run(w.Now() + time.Second)
+	client := w.start(w.a, "client", []string{command(t, "Python")[0], "-c", `
+import os, socket
+s = socket.socket()
+s.setblocking(False)
+s.connect_ex(("127.0.1.2", 7000))
+os._exit(0)
+`})
+	w.ends(client)
+	w.ends(server)
+	w.expect("server: 0 0 listens", "client: ended", "server: 5000 5000 accepted 1", "server: 5000 5000 0 0", "server: ended")
+}
+
+// TestDatagrams: a UDP socket can be made and bound, and leads nowhere.
+func TestDatagrams(t *testing.T) {
+	w := newWorld(t, 1)
+	p := w.start(w.a, "p", []string{command(t, "Python")[0], "-c", `
+import errno, socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 0))
+print(s.type == socket.SOCK_DGRAM, s.getsockname()[1] > 0, s.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE) == socket.SOCK_DGRAM)
+def tried(do):
+    try:
+        return do()
+    except OSError as err:
+        return errno.errorcode.get(err.errno, "timed out")
+print(tried(lambda: s.connect(("127.0.1.2", 53))), tried(lambda: s.sendto(b"x", ("127.0.1.2", 53)) and "sent"))
+s.settimeout(2)
+print(tried(lambda: s.recv(10)), tried(s.listen), time.monotonic() > 2)
+s.close()
+`})
+	w.ends(p)
+	w.expect("p: True True True", "p: ENETUNREACH EISCONN", "p: timed out ENOTSUP True", "p: ended")
+}
+
 func TestRandomnessHasNoEnd(t *testing.T) {
 	one := func(seed uint64) []string {
 		w := newWorld(t, seed)

@@ -102,7 +102,13 @@ func (c *Conn) Refuse() { c.opened(unix.ECONNREFUSED) }
 
 func (c *Conn) opened(e unix.Errno) {
 	o, our := c.opener, c.ends[Opener]
-	if o == nil || our == nil || our.fd < 0 || our.program.ended || o.state != connecting {
+	if o == nil || our == nil || our.fd < 0 || o.state != connecting {
+		return
+	}
+	if our.program.ended { // nobody has that socket any more: a kernel answers by a reset
+		closeFD(our.fd)
+		our.fd = -1
+		c.Reset(Listener)
 		return
 	}
 	if c.stuffed {

@@ -69,8 +69,11 @@ func (f *file) drop() {
 	if f.timer != nil {
 		f.timer.forget()
 	}
-	if f.socket != nil {
-		f.socket.closed = true
+	if o := f.socket; o != nil {
+		o.closed = true
+		if o.nowhere != 0 {
+			closeFD(o.nowhere)
+		}
 	}
 }
 

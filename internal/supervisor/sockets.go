@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socket is what is known of a program's TCP socket. The program has a Unix socket in its place: what it waits for, reads and
+// socket is what is known of a program's TCP or UDP socket. The program has a Unix socket in its place: what it waits for, reads and
 // writes is native. The other end of its connection is ours.
 type socket struct {
 	program       *Program
@@ -19,6 +19,8 @@ type socket struct {
 	// unixAddress is a listener's own.
 	unixAddress unix.SockaddrUnix
 	file        *file
+	// nowhere is the other end of a UDP socket, which nobody reads; 0: it is a TCP socket.
+	nowhere int
 	// closed: no process has it open.
 	closed bool
 	state  socketState
@@ -55,6 +57,9 @@ func (t *thread) socket() {
 	case a[0] == unix.AF_UNIX && a[1]&kinds != unix.SOCK_DGRAM: // a datagram may go to anybody
 		t.makeHere(unix.SYS_SOCKET, unix.AF_UNIX, uintptr(a[1]|unix.SOCK_CLOEXEC), uintptr(a[2]), a[1]&unix.SOCK_CLOEXEC != 0)
 		return
+	case a[0] == unix.AF_INET && a[1]&kinds == unix.SOCK_DGRAM:
+		t.datagrams(int(a[1]))
+		return
 	case a[0] != unix.AF_INET || a[1]&kinds != unix.SOCK_STREAM:
 		t.fail(unix.EAFNOSUPPORT)
 		return
@@ -65,6 +70,17 @@ func (t *thread) socket() {
 		return
 	}
 	t.handSocket(fd, &socket{program: t.p.program}, a[1]&unix.SOCK_CLOEXEC != 0)
+}
+
+// datagrams makes a UDP socket on a host that has no way to anybody: what is sent there is refused, and nothing comes. Some libraries
+// want to have one before they know whether they need it.
+func (t *thread) datagrams(flags int) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|flags&unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		t.failWith(err)
+		return
+	}
+	t.handSocket(pair[0], &socket{program: t.p.program, nowhere: pair[1]}, flags&unix.SOCK_CLOEXEC != 0)
 }
 
 // handSocket answers a call with a socket; nil: a Unix socket of the program's own.
@@ -129,7 +145,7 @@ func (t *thread) bind() {
 			t.fail(unix.EADDRNOTAVAIL)
 			return
 		}
-		if x.Port != 0 && h.listener(x) != nil {
+		if x.Port != 0 && o.nowhere == 0 && h.listener(x) != nil {
 			t.fail(unix.EADDRINUSE)
 			return
 		}
@@ -144,6 +160,10 @@ func (t *thread) bind() {
 func (t *thread) listen() {
 	a, h := &t.call.Args, t.host()
 	t.withSocket(func(o *socket, fd int) {
+		if o.nowhere != 0 {
+			t.fail(unix.EOPNOTSUPP)
+			return
+		}
 		if o.listening {
 			t.answer(0)
 			return
@@ -270,8 +290,12 @@ func (t *thread) getsockopt() {
 			o.err = 0
 		case a[1] == unix.SOL_SOCKET && a[2] == unix.SO_DOMAIN:
 			put(unix.AF_INET)
+		case a[1] == unix.SOL_SOCKET && a[2] == unix.SO_PROTOCOL && o.nowhere != 0:
+			put(unix.IPPROTO_UDP)
 		case a[1] == unix.SOL_SOCKET && a[2] == unix.SO_PROTOCOL:
 			put(unix.IPPROTO_TCP)
+		case a[1] == unix.SOL_SOCKET && a[2] == unix.SO_TYPE && o.nowhere != 0:
+			put(unix.SOCK_DGRAM)
 		case a[1] == unix.SOL_SOCKET:
 			t.goNative()
 		case a[1] == unix.IPPROTO_TCP && a[2] == unix.TCP_NODELAY:
@@ -300,8 +324,12 @@ func (t *thread) connect() {
 		return
 	}
 	t.withSocket(func(o *socket, fd int) {
-		if family != unix.AF_INET {
+		switch {
+		case family != unix.AF_INET:
 			t.fail(unix.EAFNOSUPPORT)
+			return
+		case o.nowhere != 0:
+			t.fail(unix.ENETUNREACH)
 			return
 		}
 		switch o.state {

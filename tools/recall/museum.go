@@ -32,11 +32,12 @@ type Piece struct {
 	Mended string `json:"mended"`
 	// Missing is why it is not on trial.
 	Missing string `json:"missing,omitempty"`
-	// Installer is pip, npm or go, Package what it is to install, With what it needs beside, as its name and version.
+	// Installer is pip, npm, go or maven, Package what it is to install, With what it needs beside, as its name and version.
 	Installer string   `json:"installer,omitempty"`
 	Package   string   `json:"package,omitempty"`
 	With      []string `json:"with,omitempty"`
-	// Program is the file of its lock program in the folder of the museum, or the folder in adapters/ of one in Go, and Args its arguments;
+	// Program is the file of its lock program in the folder of the museum, the folder in adapters/ of one in Go, or the class of one in
+	// Java in the museum's folder java, and Args its arguments;
 	// MendedArgs are those of the mended version, where users have to ask for the mend.
 	Program    string   `json:"program,omitempty"`
 	Args       []string `json:"args,omitempty"`

@@ -22,8 +22,11 @@ func TestMuseum(t *testing.T) {
 	for i := range museum {
 		p := &museum[i]
 		file := filepath.Join(root, folder, p.Program)
-		if p.Installer == "go" {
+		switch p.Installer {
+		case "go":
 			file = filepath.Join(root, "adapters", p.Program, "main.go")
+		case "maven":
+			file = filepath.Join(root, folder, "java", p.Program+".java")
 		}
 		if _, err := os.Stat(file); err != nil {
 			t.Errorf("%s: %v", p.ID, err)

@@ -15,9 +15,6 @@ import (
 func setsUpAgain(ctx context.Context, s *suite) error {
 	s.closeAll()
 	defer s.closeAll()
-	if err := s.place.sleep(ctx, pause); err != nil { // what the clients before had on its way arrives
-		return err
-	}
 	before, err := s.nodes.connections(ctx)
 	if err != nil {
 		return err

@@ -66,7 +66,7 @@ type Options struct {
 
 // Bounds of a program's life.
 const (
-	// ReadyWithin is how long it may take to say hello, and again to set up.
+	// ReadyWithin is how long it may take to say hello, and again to set up, on a machine that is not crowded.
 	ReadyWithin = 20 * time.Second
 	// EndWithin is how long it may go on after its input has ended.
 	EndWithin = time.Second
@@ -136,7 +136,7 @@ func (p *Program) start(o Options) error {
 }
 
 func (p *Program) greet(ctx context.Context) error {
-	got, err := p.exchange(ctx, Greet(), p.Expect, ReadyWithin)
+	got, err := p.getReady(ctx, Greet())
 	if err == nil {
 		err = p.CheckReady(got)
 	}
@@ -145,11 +145,23 @@ func (p *Program) greet(ctx context.Context) error {
 
 // Setup tells the program what to lock, and waits until it has set up.
 func (p *Program) Setup(ctx context.Context, s Setup) error {
-	got, err := p.exchange(ctx, s.Message(), p.Expect, ReadyWithin)
+	got, err := p.getReady(ctx, s.Message())
 	if err == nil {
 		err = CheckSetUp(got)
 	}
 	return err
+}
+
+// getReady gives the program as many times ReadyWithin as there are tasks for each processor: the start of a virtual machine or an
+// interpreter is work, which takes so much longer. An error says what was measured.
+func (p *Program) getReady(ctx context.Context, m any) (Message, error) {
+	crowding := machine.Crowding()
+	within := time.Duration(float64(ReadyWithin) * crowding).Round(time.Second)
+	got, err := p.exchange(ctx, m, p.Expect, within)
+	if late := (*machine.OutOfTime)(nil); errors.As(err, &late) && crowding > 1 {
+		err = fmt.Errorf("%w (%v, for there were %.1f tasks for each processor)", err, within, crowding)
+	}
+	return got, err
 }
 
 // Answer is what came of a request.

@@ -1,0 +1,41 @@
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import net.javacrumbs.shedlock.core.LockConfiguration;
+import net.javacrumbs.shedlock.core.LockProvider;
+import net.javacrumbs.shedlock.core.SimpleLock;
+import net.javacrumbs.shedlock.provider.redis.spring.RedisLockProvider;
+
+/** The lock program of ShedLock on Redis: VERSION, and --safe: with its safe update. */
+final class ShedLockProgram {
+    static final int PAUSE_MS = 50; // between two tries: ShedLock itself tries once
+
+    public static void main(String[] args) {
+        boolean safe = List.of(args).contains("--safe");
+        SimAdapter.serve(new SimAdapter.Program("ShedLock", args[0], "single", "job-lock:default:{key}")
+                .with("homepage", "https://github.com/lukas-krecan/ShedLock"), setup -> {
+            LockProvider provider = provider(setup, safe);
+            return wait -> {
+                long end = wait == null ? Long.MAX_VALUE : System.nanoTime() + (long) (wait * 1e6);
+                var lease = Duration.ofMillis(setup.ttl().longValue());
+                while (true) {
+                    var lock = provider.lock(new LockConfiguration(Instant.now(), setup.key(), lease, Duration.ZERO));
+                    if (lock.isPresent()) {
+                        SimpleLock held = lock.get();
+                        return new SimAdapter.Grant(held::unlock);
+                    }
+                    if (System.nanoTime() + PAUSE_MS * 1_000_000L >= end) throw new SimAdapter.Refused("taken");
+                    Thread.sleep(PAUSE_MS);
+                }
+            };
+        });
+    }
+
+    static LockProvider provider(SimAdapter.Setup setup, boolean safe) throws Exception {
+        var builder = new RedisLockProvider.Builder(SpringProgram.connect(setup));
+        if (safe) { // by its name: the versions before do not have it
+            RedisLockProvider.Builder.class.getMethod("safeUpdate", boolean.class).invoke(builder, true);
+        }
+        return builder.build();
+    }
+}

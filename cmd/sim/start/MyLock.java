@@ -1,0 +1,98 @@
+import java.io.BufferedInputStream;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.util.UUID;
+
+/**
+ * The lock program that sim starts for each client. Put your own lock in the place of this one, and your client library in the place of
+ * Redis. A lock on one node: SET NX PX with a value of its own, and a release that compares it.
+ */
+final class MyLock {
+    static final String RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
+
+    final Redis client;
+    final String key;
+    final long ttl;
+    final String value = UUID.randomUUID().toString();
+
+    MyLock(Redis client, String key, long ttl) {
+        this.client = client;
+        this.key = key;
+        this.ttl = ttl;
+    }
+
+    boolean acquire(long wait) throws Exception {
+        long deadline = System.nanoTime() + wait * 1_000_000;
+        while (client.call("SET", key, value, "NX", "PX", String.valueOf(ttl)) == null) {
+            if (System.nanoTime() > deadline) return false;
+            Thread.sleep(20);
+        }
+        return true;
+    }
+
+    void release() throws IOException {
+        client.call("EVAL", RELEASE, "1", key, value);
+    }
+
+    /** opener is called once for each client, with the servers, the key and the ttl (in milliseconds). The program's class is single (one
+     *  node), quorum (several, as Redlock), session, or other. */
+    public static void main(String[] args) {
+        SimAdapter.serve(new SimAdapter.Program("my-lock", "1.0", "single", "{key}"), setup -> {
+            var node = setup.nodes().get(0);
+            var client = new Redis(node.host(), node.port(), setup.nodeTimeout().intValue()); // 0: waits for ever
+            return wait -> {
+                var lock = new MyLock(client, setup.key(), setup.ttl().longValue());
+                // Certainly not held; after any other exception it may be.
+                if (!lock.acquire(wait.longValue())) throw new SimAdapter.Refused("taken");
+                return new SimAdapter.Grant(lock::release);
+            };
+        });
+    }
+
+    /** As much of a client as this lock needs: commands whose replies are one line. */
+    static final class Redis {
+        final String host;
+        final int port;
+        final int timeout;
+        Socket socket;
+        BufferedInputStream in;
+
+        Redis(String host, int port, int timeout) {
+            this.host = host;
+            this.port = port;
+            this.timeout = timeout;
+        }
+
+        synchronized String call(String... words) throws IOException {
+            try {
+                if (socket == null) {
+                    socket = new Socket();
+                    socket.setTcpNoDelay(true);
+                    socket.setSoTimeout(timeout);
+                    socket.connect(new InetSocketAddress(host, port), timeout);
+                    in = new BufferedInputStream(socket.getInputStream());
+                }
+                var text = new StringBuilder("*" + words.length + "\r\n");
+                for (var word : words) text.append('$').append(word.getBytes(StandardCharsets.UTF_8).length).append("\r\n" + word + "\r\n");
+                socket.getOutputStream().write(text.toString().getBytes(StandardCharsets.UTF_8));
+                return reply();
+            } catch (IOException err) {
+                if (socket != null) socket.close(); // a late reply is lost with it
+                socket = null;
+                throw err;
+            }
+        }
+
+        private String reply() throws IOException {
+            var line = new StringBuilder();
+            for (int c; (c = in.read()) != '\n'; line.append((char) c)) {
+                if (c < 0) throw new IOException("the connection was closed");
+            }
+            var said = line.substring(1).trim();
+            if (line.charAt(0) == '-') throw new IOException(said);
+            return line.charAt(0) == '$' ? null : said;
+        }
+    }
+}

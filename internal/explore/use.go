@@ -1,0 +1,126 @@
+package explore
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
+)
+
+// use is how the clients of a run use the lock: what they do in a section and at its end, and how long they wait for the lock.
+type use struct {
+	workload workload.Plan
+	retry    lock.Retry
+	// within is GrantWithin: a lease that nobody gives back may last for a TTL longer than its client was promised, where its extension was
+	// answered late or never.
+	within time.Duration
+}
+
+func useOf(s *scenario.Setup) use { return use{s.Workload, s.Lock.Retry, s.GrantWithin} }
+
+func (u *use) apply(s *scenario.Setup) {
+	s.Workload, s.Lock.Retry, s.GrantWithin = u.workload, u.retry, u.within
+}
+
+// use is how clients use the lock in the scenario.
+func (s *Search) use() (use, error) {
+	setup, err := s.setup()
+	if err != nil {
+		return use{}, err
+	}
+	return useOf(setup), nil
+}
+
+// uses are the other uses of the setup's lock that a scenario can say, of a lock that can do what they ask for: its clients extend it by
+// hand, forget it or ask again at the end of a section, or wait for less than a section.
+func (s *Search) uses(setup *scenario.Setup) (list []use) {
+	ready := s.Ready
+	if ready == nil {
+		if setup.Lock.Program != nil || setup.Workload.Workload().Pair {
+			return nil
+		}
+		ours := scenario.Describe(setup.Lock, "")
+		ready = &ours
+	}
+	own := useOf(setup)
+	for _, u := range others(&own, ready, setup.Lock.TTL) {
+		changed := *setup
+		u.apply(&changed)
+		if changed.NotApplicable(ready) == "" && writes(&changed) == nil {
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
+// others are all combinations of what clients can do otherwise.
+func others(own *use, ready *program.Ready, ttl time.Duration) (list []use) {
+	ways := []workload.Leave{workload.LeavesReleased, workload.LeavesHeld}
+	if ready.Has(program.Forgets) && ready.Class == program.Single { // on several nodes a renewal under way goes on to the next one
+		ways = append(ways, workload.LeavesForgotten)
+	}
+	for _, leave := range ways {
+		for _, extends := range []bool{false, ready.Has(program.Extends)} {
+			for _, hasty := range []bool{false, true} {
+				u := *own
+				if leave != workload.LeavesReleased && u.workload.Leave == workload.LeavesReleased {
+					u.workload.Leave, u.within = leave, u.within+ttl
+				}
+				if extends && u.workload.Extend == 0 { // the first promise ends in a section
+					u.workload.Extend, u.workload.Think = (ttl / 3).Truncate(time.Millisecond), max(u.workload.Think, ttl*17/10)
+				}
+				for hasty && u.retry.Attempts > 1 && u.retry.Longest() > u.workload.Think/2 {
+					u.retry.Attempts = (u.retry.Attempts + 1) / 2
+				}
+				if u != *own && !slices.Contains(list, u) {
+					list = append(list, u)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// usedBy is which of the uses the schedule of a seed has: in half of all runs the setup's own, 0.
+func (d *drawer) usedBy(seed uint64) int {
+	r := rand.New(rand.NewPCG(seed, 0x757365))
+	if len(d.others) == 0 || r.IntN(2) == 0 {
+		return 0
+	}
+	return 1 + r.IntN(len(d.others))
+}
+
+// with draws for the setup with a use.
+func (d *drawer) with(use int) *drawer {
+	if use == 0 {
+		return d
+	}
+	return d.others[use-1]
+}
+
+// plainerUse lets clients use the lock as the scenario says where that does as well: in all, or in one thing after the other.
+func (k *shrinker) plainerUse() {
+	now, own := useOf(k.setup), k.own
+	if own == (use{}) || now == own {
+		return
+	}
+	own.workload.Clients, own.workload.Sections, own.workload.Start = now.workload.Clients, now.workload.Sections, now.workload.Start
+	for _, change := range []func(*use){
+		func(u *use) { *u = own },
+		func(u *use) { u.retry = own.retry },
+		func(u *use) { u.workload.Leave, u.within = own.workload.Leave, own.within },
+		func(u *use) { u.workload.Extend = own.workload.Extend },
+		func(u *use) { u.workload.Extend, u.workload.Think = own.workload.Extend, own.workload.Think },
+	} {
+		before := useOf(k.setup)
+		u := before
+		if change(&u); u != before {
+			u.apply(k.setup)
+			k.keep(func() { before.apply(k.setup) })
+		}
+	}
+}

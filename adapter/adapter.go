@@ -74,10 +74,13 @@ type Program struct {
 	Name     string `json:"name"`
 	Version  string `json:"version"`
 	Homepage string `json:"homepage,omitempty"`
+	// About is one line: which lock of the library, its client library, the timeouts and retries behind it.
+	About string `json:"about,omitempty"`
 	// Can lists what the library does: validity (Grant.Until), renew (it renews by
 	// itself), lost, extend, token, owner; forget: nothing but the library refers to a
 	// lock whose grant is dropped; busy: the goroutine that got the lock computes
-	// after each grant for as long as the simulator asks, as the user's code would; and
+	// after each grant for as long as the simulator asks, as the user's code would;
+	// no-ttl: a Setup.TTL of 0 is none; and
 	// setup-again: the lock can be opened again, for another trial, after what was given to
 	// Setup.OnClose. math/rand begins anew then, in a program that has the directive
 	// //go:debug randseednop=0; math/rand/v2 cannot.

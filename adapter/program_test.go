@@ -24,7 +24,8 @@ import (
 
 func TestMain(m *testing.M) {
 	if os.Getenv("LOCK_PROGRAM") != "" {
-		Serve(Program{Name: "test", Version: "1.0", Class: "single", Keys: []string{"{key}"}, Can: []string{"validity", "setup-again"},
+		Serve(Program{Name: "test", Version: "1.0", About: "a lock; its client", Class: "single", Keys: []string{"{key}"},
+			Can:    []string{"validity", "setup-again"},
 			Points: []string{"inside", "not armed"}}, openTest)
 	}
 	code := m.Run()
@@ -303,7 +304,7 @@ func TestReadyTellsOfTheProgram(t *testing.T) {
 		p.say(`{"type":"hello","protocols":[2,1],"unknown":{}}`)
 		got := p.hear("ready")
 		want := map[string]any{"type": "ready", "protocol": 1.0, "name": "test", "version": "1.0", "class": "single",
-			"clock": "libc"}
+			"clock": "libc", "about": "a lock; its client"}
 		if language == "go" { // it reads clocks without libc
 			want["clock"] = "own"
 		}

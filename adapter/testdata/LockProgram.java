@@ -10,7 +10,7 @@ final class LockProgram {
     static final List<WeakReference<Object>> HANDLES = new ArrayList<>();
 
     public static void main(String[] args) {
-        var about = new SimAdapter.Program("test", "1.0", "single", "{key}").can("validity", "setup-again")
+        var about = new SimAdapter.Program("test", "1.0", "single", "{key}").with("about", "a lock; its client").can("validity", "setup-again")
                 .with("points", List.of("inside", "not armed"));
         SimAdapter.serve(about, setup -> {
             switch (setup.key()) {

@@ -2,7 +2,7 @@
 import { Grant, Refused, Unsupported, serve } from '../../sdk/node/sim_adapter.mjs'
 import { execSync } from 'node:child_process'
 
-const about = { name: 'test', version: '1.0', kind: 'single', keys: ['{key}'], can: ['validity', 'setup-again'], points: ['inside', 'not armed'] }
+const about = { name: 'test', version: '1.0', about: 'a lock; its client', kind: 'single', keys: ['{key}'], can: ['validity', 'setup-again'], points: ['inside', 'not armed'] }
 
 const closed = []
 let collected = 0

@@ -22,7 +22,7 @@ final class Handle
 
 $flooding = null;
 $closed = '';
-$program = new Program('test', '1.0', kind: 'single', keys: ['{key}'], can: ['validity', 'setup-again'], points: ['inside', 'not armed'],
+$program = new Program('test', '1.0', about: 'a lock; its client', kind: 'single', keys: ['{key}'], can: ['validity', 'setup-again'], points: ['inside', 'not armed'],
     tick: function () use (&$flooding) {
         while ($flooding) {
             $flooding->renewed();

@@ -69,4 +69,4 @@ def open_lock(setup):
     return acquire
 
 
-serve(Program("test", "1.0", kind="single", keys=["{key}"], can=["validity", "setup-again"], points=["inside", "not armed"]), open_lock)
+serve(Program("test", "1.0", about="a lock; its client", kind="single", keys=["{key}"], can=["validity", "setup-again"], points=["inside", "not armed"]), open_lock)

@@ -10,7 +10,7 @@ def refuse = raise(SimAdapter::Refused, "taken")
 
 def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-about = {name: "test", version: "1.0", kind: "single", keys: ["{key}"], can: ["validity", "setup-again"], points: ["inside", "not armed"]}
+about = {name: "test", version: "1.0", about: "a lock; its client", kind: "single", keys: ["{key}"], can: ["validity", "setup-again"], points: ["inside", "not armed"]}
 
 SimAdapter.serve(**about) do |setup|
   raise "no such node" if setup.key == "broken"

@@ -16,7 +16,8 @@ import (
 
 func main() {
 	adapter.Serve(adapter.Program{Name: "pg-advisory", Version: adapter.ModuleVersion("github.com/jackc/pgx/v5"),
-		Homepage: "https://www.postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS", Class: "session", Store: "postgres"}, open)
+		Homepage: "https://www.postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS", Class: "session", Store: "postgres",
+		About: "pg_try_advisory_lock; client pgx, a connection for each lock", Can: []string{"no-ttl"}}, open)
 }
 
 const (

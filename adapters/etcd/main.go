@@ -16,7 +16,8 @@ import (
 func main() {
 	adapter.Serve(adapter.Program{Name: "etcd-concurrency", Version: adapter.ModuleVersion("go.etcd.io/etcd/client/v3"),
 		Homepage: "https://pkg.go.dev/go.etcd.io/etcd/client/v3/concurrency", Class: "session", Store: "etcd",
-		Can: []string{"renew", "lost", "token"}, TTLMin: 1000, TTLStep: 1000}, open)
+		About: "concurrency.Mutex of a concurrency.Session; client clientv3, its own retries",
+		Can:   []string{"renew", "lost", "token"}, TTLMin: 1000, TTLStep: 1000}, open)
 }
 
 func open(s adapter.Setup) (adapter.Acquire, error) {

@@ -22,6 +22,15 @@ func Connections(s adapter.Setup, tuned bool, d *Doubts) ([]redis.UniversalClien
 	return list, err
 }
 
+// About says what is behind a lock with such clients.
+func About(lock string, tuned bool) string {
+	settings := "its own timeouts and retries"
+	if tuned {
+		settings = "the timeout of setup, no retries"
+	}
+	return lock + "; client go-redis " + adapter.ModuleVersion("github.com/redis/go-redis/v9") + ", " + settings
+}
+
 func connections(s adapter.Setup, tuned bool, d *Doubts) ([]redis.UniversalClient, error) {
 	switch {
 	case len(s.Sentinels) > 0:

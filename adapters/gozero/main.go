@@ -24,9 +24,11 @@ const between = 100 * time.Millisecond // two attempts
 const nobody = "127.0.0.1:0"
 
 func main() {
+	about := "redis.RedisLock; client go-redis " + adapter.ModuleVersion("github.com/redis/go-redis/v9") +
+		", the timeouts and retries of go-zero"
 	adapter.Serve(adapter.Program{Name: "go-zero", Version: adapter.ModuleVersion("github.com/zeromicro/go-zero"),
-		Homepage: "https://github.com/zeromicro/go-zero",
-		Class:    "single", Keys: []string{"{key}"}, TTLMin: 1000, TTLStep: 1000, TTLExtra: 500}, open)
+		Homepage: "https://github.com/zeromicro/go-zero", About: about,
+		Class: "single", Keys: []string{"{key}"}, TTLMin: 1000, TTLStep: 1000, TTLExtra: 500}, open)
 }
 
 func open(s adapter.Setup) (adapter.Acquire, error) {

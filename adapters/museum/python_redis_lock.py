@@ -15,13 +15,13 @@ RENEWS = "--renew" in sys.argv
 def open_lock(setup):
     node, = setup.nodes
     client = redis.StrictRedis(host=node.host, port=node.port)
-    ttl = int(setup.ttl)
+    ttl = None if setup.ttl is None else int(setup.ttl)
 
     def acquire(wait):
         lock = redis_lock.Lock(client, setup.key, expire=ttl, auto_renewal=RENEWS)
         left = None if wait is None else max(1, int(wait))
-        while not lock.acquire(timeout=left and min(left, ttl)):  # the library refuses to wait for longer than a TTL
-            left -= ttl
+        while not lock.acquire(timeout=left and min(left, ttl or left)):  # the library refuses to wait for longer than a TTL
+            left -= ttl or left
             if left <= 0 or not RENEWS:  # who renews may hold the lock for longer: its waiters ask again
                 raise Refused("taken")
 
@@ -37,5 +37,6 @@ def open_lock(setup):
 
 
 serve(Program("python-redis-lock", redis_lock.__version__, kind="single", keys=["lock:{key}"],
-              can=["owner"] + ["extend"] * hasattr(redis_lock.Lock, "extend") + ["renew", "forget"] * RENEWS, ttl_min_ms=1000, ttl_step_ms=1000,
+              can=["owner"] + ["extend"] * hasattr(redis_lock.Lock, "extend") +
+              (["renew", "forget"] if RENEWS else ["no-ttl"]), ttl_min_ms=1000, ttl_step_ms=1000,
               homepage="https://github.com/ionelmc/python-redis-lock"), open_lock)

@@ -38,4 +38,5 @@ async function openLock({ key, ttl, onClose, nodes: [{ host, port, username, pas
 }
 
 serve({ name: 'node-redis, by hand', version: require('redis/package.json').version, kind: 'single', keys: ['{key}'],
-  can: ['owner', 'setup-again'], homepage: 'https://github.com/redis/node-redis' }, openLock)
+  can: ['owner', 'setup-again'], homepage: 'https://github.com/redis/node-redis',
+  about: 'SET NX PX and EVAL; client node-redis, no timeout for a reply, no command is sent twice' }, openLock)

@@ -46,5 +46,6 @@ def open_lock(setup):
     return acquire
 
 
-serve(Program("redis-py", redis.__version__, kind="single", keys=["{key}"], can=["extend", "owner", "sentinel", "setup-again"],
-              homepage="https://github.com/redis/redis-py"), open_lock)
+about = f"redis.lock.Lock; client redis-py {redis.__version__}, socket_timeout as in setup, its own retries"
+serve(Program("redis-py", redis.__version__, kind="single", keys=["{key}"], can=["extend", "owner", "sentinel", "setup-again", "no-ttl"],
+              homepage="https://github.com/redis/redis-py", about=about), open_lock)

@@ -22,7 +22,7 @@ var tuned = flag.Bool("tuned", false, "tune go-redis: node timeout, contexts, no
 func main() {
 	flag.Parse()
 	p := adapter.Program{Name: "redislock", Version: adapter.ModuleVersion("github.com/bsm/redislock"),
-		Homepage: "https://github.com/bsm/redislock", Class: "single", Keys: []string{"{key}"},
+		Homepage: "https://github.com/bsm/redislock", Class: "single", Keys: []string{"{key}"}, About: goredis.About("redislock.Lock", *tuned),
 		Can: []string{"extend", "owner", "sentinel", "cluster", "setup-again"}}
 	if *tuned {
 		p.Name = "redislock-tuned"

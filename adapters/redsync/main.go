@@ -23,7 +23,8 @@ func main() {
 	flag.Parse()
 	p := adapter.Program{Name: "redsync", Version: adapter.ModuleVersion("github.com/go-redsync/redsync/v4"),
 		Homepage: "https://github.com/go-redsync/redsync", Class: "quorum", Keys: []string{"{key}"},
-		Can: []string{"validity", "extend", "owner", "sentinel", "cluster", "setup-again"}}
+		About: goredis.About("redsync.Mutex", *tuned),
+		Can:   []string{"validity", "extend", "owner", "sentinel", "cluster", "setup-again"}}
 	if *tuned {
 		p.Name = "redsync-tuned"
 	}

@@ -32,7 +32,8 @@ def repeated?(redis)
 end
 
 SimAdapter.serve(name: "redis-rb, by hand", version: Redis::VERSION, kind: "single", keys: ["{key}"], can: ["owner", "setup-again"],
-                 homepage: "https://github.com/redis/redis-rb") do |setup|
+                 homepage: "https://github.com/redis/redis-rb",
+                 about: "SET NX PX and EVAL; client redis-rb, the timeout of setup, its own one retry") do |setup|
   node, *others = setup.nodes
   raise "it locks on one node" if others.any?
   raise "redis-rb cannot check the name of a server behind a proxy" if node.tls

@@ -16,7 +16,8 @@ import (
 func main() {
 	adapter.Serve(adapter.Program{Name: "rueidislock", Version: adapter.ModuleVersion("github.com/redis/rueidis"),
 		Homepage: "https://github.com/redis/rueidis/tree/main/rueidislock", Class: "single",
-		Keys: []string{"rueidislock:0:{key}"}, Can: []string{"renew", "lost", "sentinel"}}, open)
+		About: "rueidislock.Locker, KeyMajority 1; client rueidis, its own timeouts and retries",
+		Keys:  []string{"rueidislock:0:{key}"}, Can: []string{"renew", "lost", "sentinel"}}, open)
 }
 
 func open(s adapter.Setup) (adapter.Acquire, error) {

@@ -74,7 +74,8 @@ $tuned = in_array('--tuned', $argv, true);
 $version = (string) exec('dpkg-query --show --showformat=\'${source:Upstream-Version}\' php-symfony-lock');
 
 SimAdapter\serve(new Program('symfony-lock' . ($tuned ? '-tuned' : ''), $version, kind: 'single', keys: ['{key}'],
-    can: ['validity', 'extend', 'setup-again'], homepage: 'https://github.com/symfony/lock'), function (Setup $setup) use ($tuned) {
+    can: ['validity', 'extend', 'setup-again'], homepage: 'https://github.com/symfony/lock',
+    about: 'RedisStore; client phpredis ' . phpversion('redis') . ', the timeout of setup'), function (Setup $setup) use ($tuned) {
         [$at] = count($setup->nodes) === 1 ? $setup->nodes : throw new InvalidArgumentException('RedisStore has one node');
         $context = array_filter([
             'auth' => array_filter([$at->username, $at->password]),

@@ -63,4 +63,5 @@ def open_lock(setup):
 
 
 serve(Program("tooz", metadata.version("tooz"), kind="single", keys=["b'_tooz'_{key}_lock"], can=["renew", "owner"],
-              homepage="https://opendev.org/openstack/tooz", ttl_min_ms=1000, ttl_step_ms=1000), open_lock)
+              homepage="https://opendev.org/openstack/tooz", ttl_min_ms=1000, ttl_step_ms=1000,
+              about=f"RedisLock of tooz; client redis-py {metadata.version('redis')}, socket_timeout of setup in whole seconds"), open_lock)

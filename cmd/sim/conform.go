@@ -196,6 +196,9 @@ func (p *conformPrinter) summary(r *conform.Result, dir string) {
 	if r.Program != nil {
 		name = strings.TrimSpace(r.Program.Name + " " + r.Program.Version)
 	}
+	if r.Program != nil && r.Program.About != "" {
+		fmt.Fprintf(p.out, "  %s\n", r.Program.About)
+	}
 	word := "conforms"
 	if !r.Conforms() {
 		word = cmp.Or(map[bool]string{true: "does not conform"}[r.Count(conform.Failed) > 0], "undecided")

@@ -51,7 +51,11 @@ func (j *judge) askedTooLittleFinding(f Finding, g *facts.Grant, event int) Find
 	e := j.Event(event)
 	node, asked := e.Process, length(max(0, time.Duration(e.Value.ValidUntil().V())-j.LeftAt(event)))
 	f.Verdict = Violated
-	f.Why = fmt.Sprintf("%s asked node %s for the lock for %s; the TTL that it was given is %s", g.Client, node, asked, length(j.GivenTTL()))
+	given := "the TTL that it was given is " + length(j.GivenTTL())
+	if j.Endless() {
+		given = "it was given no TTL"
+	}
+	f.Why = fmt.Sprintf("%s asked node %s for the lock for %s; %s", g.Client, node, asked, given)
 	if j.brief {
 		return violatedBriefly(f)
 	}

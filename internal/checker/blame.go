@@ -23,6 +23,8 @@ const (
 	BlamesReplication Blame = "replication"
 	// BlamesCounters: tokens were counted in several places.
 	BlamesCounters Blame = "tokens that are counted on several nodes"
+	// BlamesDeath: the holder of a lock died that nothing but its release ends.
+	BlamesDeath Blame = "the death of a holder of a lock without a TTL"
 	// BlamesFence: the resource let a token pass that it should not have.
 	BlamesFence Blame = "the resource's check of tokens"
 )
@@ -34,8 +36,9 @@ var blames = map[cause]Blame{
 	samePace:  BlamesClocks,
 	remembers: BlamesMemory, remembersCount: BlamesMemory,
 	replicated: BlamesReplication, replicatedCount: BlamesReplication, onePrimary: BlamesReplication,
-	oneCount:    BlamesCounters,
-	fenceOrders: BlamesFence, tokensDiffer: BlamesFence,
+	oneCount:      BlamesCounters,
+	releasedAlive: BlamesDeath,
+	fenceOrders:   BlamesFence, tokensDiffer: BlamesFence,
 }
 
 func (c cause) blames() Blame {

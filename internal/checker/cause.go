@@ -44,6 +44,7 @@ const (
 	givesWay        cause = "that clients which ask at once do not keep the lock from each other for ever"
 	keyGoes         cause = "that every key is deleted by its owner or expires by itself"
 	hasTTL          cause = "that a key gets its TTL when it is set"
+	releasedAlive   cause = "that the holder of a lock without a TTL lives until it has given it back"
 	notRenewed      cause = "that nobody renews a key which its owner no longer wants"
 	comesInTime     cause = "that no command arrives of an attempt which is over"
 	keptLock        cause = "that a holder gives the lock back, or loses it"

@@ -9,6 +9,10 @@ import (
 // asksItsTTL: "No grant's client asks for too little."
 func (t *terms) asksItsTTL() answer {
 	ttl := t.givenTTL()
+	// "Without a TTL: no key that it asks for has an end. Read "for ever" for "an instant that is not earlier than the TTL after"."
+	if t.endless() {
+		ttl = forever
+	}
 	if t.header.Quorum <= 0 || ttl <= 0 || t.leased() {
 		return cannotTell
 	}
@@ -60,6 +64,9 @@ func (t *terms) nodesAsked(g *grant, before int, ttl int64) (all, enough int) {
 	// "of the node's keys, one at least is asked for until an instant that is not earlier than the TTL after it, less the allowance: a tenth
 	// of the TTL, or `ttl_step` if that is more"
 	allowed := max(ttl/10, t.header.TTLStep)
+	if t.endless() { // "and no allowance"
+		allowed = 0
+	}
 	nodes := map[string]bool{}
 	for at, a := range t.asksFor(g, func(i int) bool { return i < before }) {
 		end := later(a.since, ttl)
@@ -86,7 +93,7 @@ func (t *terms) bentNode(node string) bool {
 // trueValidity: "A validity that a lock program tells is true."
 func (t *terms) trueValidity() answer {
 	ttl := t.givenTTL()
-	if t.header.Quorum <= 0 || ttl <= 0 {
+	if t.header.Quorum <= 0 || ttl <= 0 || t.endless() {
 		return cannotTell
 	}
 	violated, chances := false, false

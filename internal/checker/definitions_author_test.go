@@ -70,6 +70,8 @@ type plot struct {
 	tidy bool
 	// renewals is how often, in a hundred things that a holder does, its lock renews its keys, and may tell of a loss then.
 	renewals int
+	// endless: the lock is given no TTL.
+	endless bool
 	// stalls is how often, in a hundred steps, the machine stalled.
 	stalls int
 }
@@ -90,6 +92,7 @@ const (
 	unbacked
 	untrueRelease
 	falseAlarm
+	wrongEnd
 	wrongs
 )
 
@@ -130,8 +133,24 @@ func write(seed uint64, p plot) *history.History {
 	for range a.plot.steps/2 + a.r.IntN(a.plot.steps/2) {
 		a.step()
 	}
-	a.end()
+	if a.end(); p.endless {
+		a.dropEnds()
+	}
 	return a.h
+}
+
+// dropEnds makes the history one of a lock without a TTL: few keys have an end, few grants promise one, and no key expires.
+func (a *author) dropEnds() {
+	a.h.Header.TTL, a.h.Header.TTLExtra, a.h.Header.Lease = 0, 0, history.LeaseNone
+	expires := func(e history.Event) bool { return e.F == history.KeyExpired && !a.goesWrong(wrongKey) }
+	a.h.Events = numbered(slices.DeleteFunc(a.h.Events, expires))
+	for i := range a.h.Events {
+		if v := &a.h.Events[i].Value; v.Grant != nil && !a.goesWrong(wrongEnd) {
+			grant := *v.Grant
+			grant.TTL, grant.ValidUntil = history.Int{}, history.Int{}
+			v.Grant = &grant
+		}
+	}
 }
 
 func (a *author) chance(percent int) bool { return a.r.IntN(100) < percent }

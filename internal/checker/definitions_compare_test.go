@@ -103,6 +103,18 @@ var plots = []struct {
 	{plot{name: "program renewals", workloads: []string{"increment"},
 		steps: 70, pause: 4, faults: 1, work: 5, healing: 1, gone: 30, stalls: 1, wrong: []int{0, 80, 95}, program: true},
 		[]checker.Property{checker.StaysHeld}},
+	{plot{name: "no TTL", workloads: []string{"increment"}, endless: true,
+		steps: 90, pause: 5, faults: 3, keys: 40, work: 5, healing: 2, wrong: []int{0, 10, 60}},
+		[]checker.Property{checker.OwnerRelease, checker.NoOrphanLock}},
+	{plot{name: "no TTL, left behind", workloads: []string{"increment"}, endless: true,
+		steps: 115, pause: 4, faults: 1, keys: 30, work: 5, healing: 1, wrong: []int{0, 0, 15}, tidy: true},
+		[]checker.Property{checker.NothingStays}},
+	{plot{name: "program without TTL", workloads: []string{"increment"}, endless: true,
+		steps: 60, pause: 3, faults: 2, keys: 4, work: 30, healing: 2, wrong: []int{0, 30, 70}, program: true, losses: 1},
+		[]checker.Property{checker.AsksItsTTL, checker.ExclusiveLease}},
+	{plot{name: "program waiting without TTL", workloads: []string{"increment"}, endless: true,
+		steps: 70, pause: 6, faults: 3, work: 5, healing: 6, aground: 2, wrong: []int{0, 0, 10, 60}, program: true, losses: 2},
+		[]checker.Property{checker.DeadlockFree}},
 }
 
 // firstSeed lets a long comparison be done in pieces.

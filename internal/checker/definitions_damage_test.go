@@ -25,8 +25,11 @@ func damage(h *history.History, seed uint64) *history.History {
 	if r.IntN(20) == 0 {
 		less.Header.Quorum = r.IntN(4)
 	}
-	if r.IntN(10) == 0 {
+	switch r.IntN(20) {
+	case 0, 1:
 		less.Header.Lease = history.LeaseTTL
+	case 2:
+		less.Header.Lease, less.Header.TTL = history.LeaseNone, 0
 	}
 	if n := len(less.Events); n > 0 {
 		switch e := &less.Events[r.IntN(n)]; r.IntN(200) {

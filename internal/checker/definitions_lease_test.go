@@ -9,6 +9,17 @@ import (
 // leased: "If the header says `"lease":"ttl"`, and has a TTL, the lock keeps the end of its lease in the value of its key".
 func (t *terms) leased() bool { return t.header.Lease == "ttl" && t.header.TTL > 0 }
 
+// endless: "Without a TTL. If the header says `"lease":"none"`, and has no `ttl`, the lock was given no TTL".
+func (t *terms) endless() bool { return t.header.Lease == "none" && t.header.TTL <= 0 }
+
+// mayStay: "no-orphan-lock and nothing-stays measure by `grant_within`, where they measure by the TTL otherwise."
+func (t *terms) mayStay() int64 {
+	if t.endless() {
+		return t.bound
+	}
+	return t.header.TTL
+}
+
 // sent is the `at` of an event, or else its stamp.
 func (t *terms) sent(i int) int64 {
 	if at := t.events[i].Value.At(); at.IsSet() {

@@ -30,7 +30,7 @@ func (t *terms) nothingStays() answer {
 		}
 		// "They are over at the last of these answers. A key that was set later lives from then."
 		since := max(over, t.time(i))
-		until := since + t.header.TTL/2
+		until := since + t.mayStay()/2
 		// "From the first invocation of these attempts until half a TTL after they were over, or after the key was set if that was
 		// later, the client was not struck, and what it and the node told one another was undisturbed."
 		if t.struckIn(client, first, until) || t.disturbed(client, t.events[i].Process, first, until) {
@@ -40,7 +40,7 @@ func (t *terms) nothingStays() answer {
 		known, _ := t.forgets(i)
 		chances = chances || min(known, t.last) > until
 	}
-	if t.header.TTL <= 0 || t.leased() || !t.oneLock() {
+	if t.mayStay() <= 0 || t.leased() || !t.oneLock() {
 		return cannotTell
 	}
 	return found(violated, chances && t.unclear() == len(t.events))

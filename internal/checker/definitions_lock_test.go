@@ -430,16 +430,16 @@ func (t *terms) noOrphanLock() answer {
 				since = max(since, t.time(l.renewed))
 			}
 		}
-		violated = violated || l.to-since > t.header.TTL
+		violated = violated || l.to-since > t.mayStay()
 		// "Chances: keys that their owner no longer wanted for longer than the TTL before the run ended, if what is known of the
 		// key did not end within that TTL. Also keys without a TTL whose owner was killed."
 		known, forgotten := t.forgets(i)
-		chances = chances || min(known, l.known)-since > t.header.TTL || killed && l.endless && !forgotten
+		chances = chances || min(known, l.known)-since > t.mayStay() || killed && l.endless && !forgotten
 		// "A key that has no TTL, that nobody deleted, and that its owner no longer wants
 		// because it was killed, is a violation at once."
 		violated = violated || killed && l.endless && l.left
 	}
-	if t.header.TTL <= 0 {
+	if t.mayStay() <= 0 {
 		return cannotTell
 	}
 	return found(violated, chances && t.unclear() == len(t.events))

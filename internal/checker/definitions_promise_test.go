@@ -68,8 +68,10 @@ func (t *terms) promises() {
 	for _, g := range t.grants {
 		// "Neither does one that is not after the answer: it was over when it was told."
 		if g.until = g.said.ValidUntil(); t.header.Quorum > 0 && (!g.until.IsSet() || g.until.V() <= g.ret) {
-			g.until = history.Int{}
-			t.promisesWhatWasGiven(g)
+			// "So a grant without a `valid_until` promises no end, and "Given promise" does not apply."
+			if g.until = (history.Int{}); !t.endless() {
+				t.promisesWhatWasGiven(g)
+			}
 		}
 	}
 	for i, e := range t.events {

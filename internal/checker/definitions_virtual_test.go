@@ -45,7 +45,7 @@ func (s *stage) run(t *testing.T, seed uint64) (*history.History, checker.Option
 	i := r.IntN(len(s.variants))
 	v := s.variants[i]
 	if r.IntN(3) > 0 {
-		v.Setup.Faults.Mix = randomMix(r, v.Setup.Lock.TTL)
+		v.Setup.Faults.Mix = randomMix(r, v.Setup.Lock.Span())
 	}
 	if r.IntN(4) == 0 {
 		v.Expect = append(v.Expect[:len(v.Expect):len(v.Expect)],

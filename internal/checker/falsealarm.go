@@ -42,7 +42,7 @@ func judgeFalseAlarms(_ context.Context, j *judge, _ Options) Finding {
 	case j.SeveralLocks():
 		return unknown("the history is about several locks", f.Effort)
 	case ttl <= 0:
-		return unknown("the history does not say the lock's TTL", f.Effort)
+		return unknown(j.whyNoTTL(), f.Effort)
 	case j.LeaseInValue():
 		return unknown("the lock keeps its lease in the value of its key, so a key that stays does not show that it is held", f.Effort)
 	}

@@ -162,6 +162,7 @@ func (j *judge) starvationFinding(f Finding, s *starving, bound time.Duration, w
 // or else the attempts.
 func (j *judge) tellOfWait(story *story, s *starving, since int, bound time.Duration) cause {
 	var lasting, standing []int
+	orphaned := j.Endless()
 	for i := range j.Faults {
 		f := &j.Faults[i]
 		other := func(c string) bool { return c != s.client }
@@ -182,6 +183,8 @@ func (j *judge) tellOfWait(story *story, s *starving, since int, bound time.Dura
 		}
 		node := j.Event(k.Set).Process
 		standing = append(standing, k.Set)
+		_, _, dead := j.NoLongerWanted(k)
+		orphaned = orphaned && dead
 		story.tell(turning, k.Set, "%s set the key on node %s%s: it stood until %s",
 			cmp.Or(k.Client, "somebody"), node, j.setForWords(k.Set), words.Instant(until))
 		if k.Renewed >= 0 {
@@ -204,6 +207,8 @@ func (j *judge) tellOfWait(story *story, s *starving, since int, bound time.Dura
 		return keptLock
 	case j.Event(since).F == history.FaultBegin:
 		return goesOn
+	case len(standing) > 0 && orphaned:
+		return releasedAlive
 	case len(standing) > 0:
 		return keyGoes
 	}

@@ -10,15 +10,15 @@ import (
 )
 
 // judgeNothingStays: without a fault no key of an attempt stays once the attempt is over.
-func judgeNothingStays(_ context.Context, j *judge, _ Options) Finding {
+func judgeNothingStays(_ context.Context, j *judge, o Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(j.Ops), Of: "keys of attempts that were over"}, Method: "replay of the nodes' keys"}
-	ttl := time.Duration(j.History.Header.TTL)
+	ttl := j.keysMayStay(o)
 	lives := j.KeyLives()
 	switch {
 	case len(lives) == 0:
 		return unknown("no node reported its keys", f.Effort)
 	case ttl <= 0:
-		return unknown("the history does not say the lock's TTL", f.Effort)
+		return unknown(j.whyNoTTL(), f.Effort)
 	case j.LeaseInValue():
 		return unknown("the lock keeps its lease in the value of its key, so a key that stays does not show that it is held", f.Effort)
 	case j.SeveralLocks():
@@ -38,7 +38,7 @@ func judgeNothingStays(_ context.Context, j *judge, _ Options) Finding {
 			return j.stayedFinding(f, k, over, last-j.At(over))
 		}
 	}
-	return f.noViolation("no attempt that no fault touched was over for half a TTL", "%d %s, none of which stayed",
+	return f.noViolation("no attempt that no fault touched was over for "+length(ttl/2), "%d %s, none of which stayed",
 		f.Effort.Chances, f.Effort.What())
 }
 

@@ -16,15 +16,15 @@ import (
 // counts: a key is known to live until its own TTL has passed or it is seen to go,
 // whichever is first, and where the node's clock was tampered with, only while
 // something is done to it.
-func judgeOrphans(_ context.Context, j *judge, _ Options) Finding {
+func judgeOrphans(_ context.Context, j *judge, o Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(j.Ops), Of: "keys no longer wanted"}, Method: "replay of the nodes' keys"}
-	ttl := time.Duration(j.History.Header.TTL)
+	ttl := j.keysMayStay(o)
 	lives := j.KeyLives()
 	if len(lives) == 0 {
 		return unknown("no node reported its keys", f.Effort)
 	}
 	if ttl <= 0 {
-		return unknown("the history does not say the lock's TTL", f.Effort)
+		return unknown(j.whyNoTTL(), f.Effort)
 	}
 	owners, none := j.ClientByOwnerValue(), "every owner still wanted its keys"
 	for i := range lives {
@@ -39,7 +39,7 @@ func judgeOrphans(_ context.Context, j *judge, _ Options) Finding {
 		if lost == facts.Forever {
 			continue
 		}
-		none = "no key was watched for longer than the TTL after it was no longer wanted"
+		none = fmt.Sprintf("no key was watched for longer than %s after it was no longer wanted", length(ttl))
 		from := max(lost, j.At(k.Set))
 		if k.Renewed >= 0 && j.At(k.Renewed) > from && (j.RenewalUnderWay(k.Client, event) || j.LeftBefore(k.Renewed, lost)) {
 			from = j.At(k.Renewed)
@@ -56,6 +56,34 @@ func judgeOrphans(_ context.Context, j *judge, _ Options) Finding {
 	return f.noViolation(none, "%d %s, none left for longer than %s", f.Effort.Chances, f.Effort.What(), length(ttl))
 }
 
+// keysMayStay is how long a key may stay that nobody wants: the TTL; without one, as long as it may take until somebody is granted
+// the lock.
+func (j *judge) keysMayStay(o Options) time.Duration {
+	if j.Endless() {
+		return o.GrantWithin
+	}
+	return time.Duration(j.History.Header.TTL)
+}
+
+// whyNoTTL says why nothing can be measured by the TTL.
+func (j *judge) whyNoTTL() string {
+	if j.Endless() {
+		return "the lock was given no TTL: nothing runs out, and nothing renews"
+	}
+	return "the history does not say the lock's TTL"
+}
+
+// whyEndless says why a key without an end stayed.
+func (j *judge) whyEndless(k *facts.KeyLife) cause {
+	switch _, _, dead := j.NoLongerWanted(k); {
+	case !j.Endless():
+		return hasTTL
+	case dead:
+		return releasedAlive
+	}
+	return keyGoes
+}
+
 func (j *judge) orphanFinding(f Finding, k *facts.KeyLife, lost int, outlived time.Duration) Finding {
 	node := j.Event(k.Set).Process
 	f.Verdict = Violated
@@ -66,7 +94,7 @@ func (j *judge) orphanFinding(f Finding, k *facts.KeyLife, lost int, outlived ti
 	f.Events = sortedEvents(k.Set, k.Renewed, lost)
 	why, late := comesInTime, k.Renewed >= 0 && j.At(k.Renewed) > j.At(lost)
 	if k.Expires == facts.Forever {
-		why = hasTTL
+		why = j.whyEndless(k)
 	} else if late {
 		why = notRenewed
 	}

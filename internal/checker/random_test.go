@@ -43,6 +43,9 @@ func randomScript(r *rand.Rand) *script {
 	kinds := []string{"pause", "kill", "stop", "clock-jump", "something"}
 	pending := map[string]history.F{}
 	s.h.Header.Quorum, s.h.Header.Renews = max(0, r.IntN(8)-4), true
+	if r.IntN(8) == 0 {
+		s.h.Header.TTL, s.h.Header.Lease = 0, history.LeaseNone
+	}
 	ms := s.begins(r, alone)
 	silent := r.IntN(4) == 0
 	if silent { // and no other fault

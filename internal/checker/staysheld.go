@@ -32,7 +32,7 @@ func judgeStaysHeld(_ context.Context, j *judge, _ Options) Finding {
 	case j.SeveralLocks():
 		return unknown("the history is about several locks", f.Effort)
 	case ttl <= 0:
-		return unknown("the history does not say the lock's TTL", f.Effort)
+		return unknown(j.whyNoTTL(), f.Effort)
 	}
 	keys, quorum := j.ReplayKeys(), j.Quorum()
 	doubt := -1

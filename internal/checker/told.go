@@ -31,7 +31,7 @@ func judgeToldWhenLost(_ context.Context, j *judge, _ Options) Finding {
 		return unknown("the history is about several locks", f.Effort)
 	}
 	if ttl <= 0 {
-		return unknown("the history does not say the lock's TTL", f.Effort)
+		return unknown(j.whyNoTTL(), f.Effort)
 	}
 	keys, quorum := j.ReplayKeys(), j.Quorum()
 	bent := j.ClientsWithBentClocks()

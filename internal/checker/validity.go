@@ -15,6 +15,9 @@ func judgeTrueValidity(_ context.Context, j *judge, _ Options) Finding {
 	if why := j.whyNothingAsked(); why != "" {
 		return unknown(why, f.Effort)
 	}
+	if j.Endless() {
+		return unknown(j.whyNoTTL(), f.Effort)
+	}
 	bent := j.ClientsWithBentClocks()
 	for i := range j.Grants {
 		g := &j.Grants[i]

@@ -45,7 +45,7 @@ var ErrNobodyToStrike = errors.New("there is no replica to promote")
 // newDrawer fails where none of the kinds can strike anybody of the setup.
 func newDrawer(s *scenario.Setup, kinds []string, may func(*scenario.Fault) bool) (*drawer, error) {
 	d := &drawer{setup: *s, own: len(s.Faults.List), cast: s.Cast(),
-		points: s.Points(), sections: s.Workload.Sections, ttl: s.Lock.TTL, may: may,
+		points: s.Points(), sections: s.Workload.Sections, ttl: s.Lock.Span(), may: may,
 		ofMessages: nemesis.MessageKinds(), use: useOf(s)}
 	d.setup.Faults.List = slices.Clone(s.Faults.List)
 	d.rules = d.setup.FaultRules()

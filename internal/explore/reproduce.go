@@ -54,7 +54,7 @@ func (k *shrinker) raiseReproductions() (count int) {
 	}
 	count = k.inTurn(count)
 	count = k.restored(count)
-	ttl := k.setup.Lock.TTL
+	ttl := k.setup.Lock.Span()
 	if k.setup.Workload.Think == 0 {
 		try(&k.setup.Workload.Think, (ttl / 5).Round(10*time.Millisecond), (ttl / 2).Round(10*time.Millisecond))
 	}

@@ -42,12 +42,16 @@ type Header struct {
 	TTLExtra int64 `json:"ttl_extra,omitempty"`
 	// TTLStep is what each end of a key that the lock asks for is a multiple of, in ns.
 	TTLStep int64 `json:"ttl_step,omitempty"`
-	// Lease is LeaseTTL where the lock keeps its lease in the value of its key: TTL is the lease, whatever end the key has.
+	// Lease is LeaseTTL where the lock keeps its lease in the value of its key: TTL is the lease, whatever end the key has. It is
+	// LeaseNone where the lock was given no TTL.
 	Lease string `json:"lease,omitempty"`
 }
 
-// LeaseTTL is the only lease that a header names.
-const LeaseTTL = "ttl"
+// Leases that a header names.
+const (
+	LeaseTTL  = "ttl"
+	LeaseNone = "none"
+)
 
 // FormatName and FormatVersion name the format this package writes.
 const (

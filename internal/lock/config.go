@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,7 +20,7 @@ type Config struct {
 	Algorithm   string        `json:"algorithm" yaml:"algorithm" doc:"which lock" required:"true"`
 	Program     *Program      `json:"program,omitempty" yaml:"program" doc:"a program that is the lock, in the place of algorithm; it is started only with --allow-programs" instead:"algorithm"`
 	Key         string        `json:"key" yaml:"key" doc:"the lock's key on the nodes" default:"lock" pattern:"^[A-Za-z0-9:._-]{1,100}$"`
-	TTL         time.Duration `json:"ttl" yaml:"ttl" doc:"the lease asked for" min:"10ms" max:"1h" default:"1s"`
+	TTL         time.Duration `json:"ttl" yaml:"ttl" doc:"the lease asked for; none: the lock is held until it is released" min:"10ms" max:"1h" default:"1s" zero:"none"`
 	NodeTimeout time.Duration `json:"node_timeout" yaml:"node_timeout" doc:"how long to wait for one node; 0s waits for ever" max:"1h" default:"50ms"`
 	FanOut      FanOut        `json:"fan_out,omitempty" yaml:"fan_out" doc:"how several nodes are asked: one after the other, all at once, or all at once until a majority has granted" default:"in-turn" values:"in-turn,at-once,first-majority"`
 	Drift       `yaml:"drift" doc:"the allowance for clock error that is subtracted from the validity: ttl x factor + constant"`
@@ -32,6 +33,17 @@ type Config struct {
 	// Mistakes are made on purpose.
 	Mistakes Mistakes `json:"mistakes" yaml:"switches" doc:"safety rules of the lock; each is on by default, and switching one off makes a mistake that a real library shipped"`
 }
+
+// TTLText is the TTL for a person.
+func (c *Config) TTLText() string {
+	if c.TTL == 0 {
+		return "no ttl"
+	}
+	return fmt.Sprintf("ttl %v", c.TTL)
+}
+
+// Span is the TTL, or a second without one: what is drawn or waited for in so many leases.
+func (c *Config) Span() time.Duration { return cmp.Or(c.TTL, time.Second) }
 
 // wait is how long to wait for the answer of a node; 0: for ever.
 func (c *Config) wait() time.Duration {
@@ -128,6 +140,8 @@ type Algorithm struct {
 	Pooled bool
 	// Extends: its user can make a grant last longer (Extender).
 	Extends bool
+	// Endless: it can be without a TTL.
+	Endless bool
 	New     func(Config, Env) Lock
 }
 

@@ -125,9 +125,9 @@ func (l *single) do(c command.Command) command.Reply {
 	return l.env.Nodes()[0].Do(c.Within(l.wait()))
 }
 
-// leased is a grant for the TTL, counted from start.
+// leased is a grant for the TTL, counted from start; without a TTL for ever.
 func (l *single) leased(owner string, start time.Duration) Grant {
-	g := Grant{Owner: owner, Until: l.until(start)}
+	g := Grant{Owner: owner, Until: l.until(start), Forever: l.TTL == 0}
 	if !l.linearizable {
 		g.Nodes = []int{0}
 	}
@@ -159,7 +159,7 @@ func (l *single) cleanUp(g Grant) {
 	}
 }
 
-// setNX takes the key with SET NX PX.
+// setNX takes the key with SET NX PX, without a TTL with SET NX.
 func setNX(l *single, owner string) (Grant, Result) {
 	g := l.leased(owner, l.now())
 	r := l.do(command.SetNX(l.Key, owner, l.TTL))

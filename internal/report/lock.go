@@ -57,6 +57,9 @@ func (l *Lock) Facts() []string {
 	if l.Homepage != "" {
 		list[0] += " (" + l.Homepage + ")"
 	}
+	if l.About != "" {
+		list = append(list, l.About)
+	}
 	return append(list, "class "+l.Class, "its promise: "+l.Promise)
 }
 

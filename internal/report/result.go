@@ -239,6 +239,8 @@ type Lock struct {
 	Name     string `json:"name"`
 	Version  string `json:"version,omitempty"`
 	Homepage string `json:"homepage,omitempty"`
+	// About is what it says of its lock, its client library, and the timeouts and retries behind it.
+	About string `json:"about,omitempty"`
 	// Class says what keeps the lock: quorum, single, session or other.
 	Class string `json:"class"`
 	// Store is on what it is kept; empty: Redis.

@@ -187,7 +187,7 @@ func (r *run) spec() world.Spec {
 		if r.Program.Elsewhere() {
 			spec.LockStore = client.StoreKind(r.Program.Store)
 		}
-		spec.LockKeys, spec.LockLeased = s.LockKeys(r.Program), r.Program.Lease == program.LeaseTTL
+		spec.LockKeys, spec.LockLeased = s.LockKeys(r.Program), r.Program.Lease == program.LeaseTTL && s.Lock.TTL > 0
 	}
 	for _, name := range r.nodes {
 		spec.Nodes = append(spec.Nodes, world.Node{Name: name, Persistence: s.Nodes.Persistence})
@@ -208,9 +208,9 @@ func (r *run) header() history.Header {
 	h.Renews = a.Renews()
 	if r.Program != nil {
 		h.Renews = r.Program.Has(program.Renews)
+		h.Lease = r.Program.Lease
 		h.TTLExtra, h.TTLStep = int64(program.Duration(r.Program.TTLExtra)), int64(program.Duration(r.Program.TTLStep))
 		h.TTL += h.TTLExtra
-		h.Lease = r.Program.Lease
 		h.Lock, h.Program = r.Program.Name, cmp.Or(r.Program.Version, "unknown")
 		if !r.Program.Elsewhere() { // else the nodes know nothing of it
 			h.Quorum = len(r.nodes)/2 + 1
@@ -221,6 +221,9 @@ func (r *run) header() history.Header {
 		if !slices.Equal(s.LockKeys(r.Program), []string{program.KeyPattern}) { // it may have several
 			h.LockKey = ""
 		}
+	}
+	if s.Lock.TTL == 0 { // nothing renews
+		h.Lease, h.Renews, h.TTL, h.TTLExtra, h.TTLStep = history.LeaseNone, false, 0, 0, 0
 	}
 	return h
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
@@ -26,10 +27,11 @@ func (d *decoder) check(s *Setup) {
 	}
 	d.checkElsewhere(&s.Nodes)
 	d.checkWatch(&s.Nodes)
-	if s.Lock.NodeTimeout >= s.Lock.TTL && d.Sound("lock.ttl") {
+	if s.Lock.TTL > 0 && s.Lock.NodeTimeout >= s.Lock.TTL && d.Sound("lock.ttl") {
 		d.ProblemAt("lock.node_timeout", "%v is not shorter than the ttl %v", s.Lock.NodeTimeout, s.Lock.TTL).Hint =
 			"the timeout for one node should be small beside the ttl"
 	}
+	d.checkEndless(s)
 	d.checkFit(s)
 	d.checkExtension(s)
 	d.checkLeave(s)
@@ -58,6 +60,29 @@ func (d *decoder) checkAlgorithm(s *Setup) {
 	d.checkSwitches(s.Lock.Mistakes, algorithm)
 }
 
+// checkEndless makes sure that nothing is asked of a lock without a TTL that needs one.
+func (d *decoder) checkEndless(s *Setup) {
+	if s.Lock.TTL != 0 || !d.Sound("lock.ttl", "lock.algorithm", "workload.kind") {
+		return
+	}
+	const without = "a lock without a ttl"
+	if algorithm, ours := lock.Lookup(s.Lock.Algorithm); ours && !algorithm.Endless {
+		d.ProblemAt("lock.ttl", "%s cannot do without one", algorithm.Name).Hint =
+			"these can: " + strings.Join(locksThat(func(a lock.Algorithm) bool { return a.Endless }), ", ")
+	}
+	if s.Workload.Extend > 0 {
+		d.ProblemAt("workload.extend", "%s has nothing to extend", without)
+	}
+	if s.Workload.Leave != workload.LeavesReleased {
+		d.ProblemAt("workload.leave", "nobody gets the lock again: %s ends with its release alone", without)
+	}
+	for _, needs := range []program.Ability{program.TellsValidity, program.Renews, program.Extends} {
+		if slices.Contains(s.Abilities, needs) {
+			d.ProblemAt("needs", "%s has nothing that lasts so long: %q is of no use", without, needs)
+		}
+	}
+}
+
 // checkExtension makes sure that a client that is to extend its lock can do so, and comes to it.
 func (d *decoder) checkExtension(s *Setup) {
 	w := &s.Workload
@@ -72,7 +97,7 @@ func (d *decoder) checkExtension(s *Setup) {
 		d.ProblemAt("workload.extend", "never happens: the client works for %v (think)", w.Think)
 	case ours && !algorithm.Extends:
 		d.ProblemAt("workload.extend", "its user cannot extend %s", algorithm.Name).Hint =
-			"these can be extended: " + strings.Join(extending(), ", ")
+			"these can be extended: " + strings.Join(locksThat(func(a lock.Algorithm) bool { return a.Extends }), ", ")
 	}
 }
 
@@ -93,10 +118,10 @@ func (d *decoder) checkLeave(s *Setup) {
 	}
 }
 
-// extending are the locks whose user can make a grant last longer.
-func extending() (names []string) {
+// locksThat are the names of the built-in locks that are so.
+func locksThat(so func(lock.Algorithm) bool) (names []string) {
 	for _, a := range lock.Algorithms() {
-		if a.Extends {
+		if so(a) {
 			names = append(names, a.Name)
 		}
 	}

@@ -81,6 +81,11 @@ var guarantees = []guaranteeRow{
 			checker.BlamesFence, checker.BlamesPace}},
 	{name: "dead-holder", title: "The lock of a dead client comes free",
 		decides: []checker.Property{checker.DeadlockFree, checker.NoOrphanLock}},
+	{name: "without-ttl", title: "A lock without a TTL stays its holder's until it is released, and comes free if the holder dies",
+		decides: []checker.Property{checker.DeadlockFree, checker.ExclusiveLease},
+		byDesign: "Nothing but its release ends a lock without a TTL: a holder that dies keeps it for ever, until somebody deletes its key. " +
+			"Give the lock a TTL, and renew it while you work.",
+		givesUp: []checker.Blame{checker.BlamesDeath}},
 	{name: "dead-minority", title: "Dead nodes, fewer than half, do not keep clients from the lock",
 		decides: []checker.Property{checker.MinorityTolerant}},
 	{name: "hung-node", title: "A node that does not answer does not keep clients from the lock",

@@ -177,6 +177,12 @@ func (s *Setup) wantsRedis(r *program.Ready) string {
 
 func (s *Setup) wantsOtherTTL(r *program.Ready) string {
 	shortest, step := program.Duration(r.TTLMin), program.Duration(r.TTLStep)
+	if s.Lock.TTL == 0 {
+		if r.Has(program.DoesWithoutTTL) {
+			return ""
+		}
+		return "the lock is to have no ttl, and it does not say that it can be without"
+	}
 	if ttl := s.Lock.TTL; ttl < shortest {
 		return fmt.Sprintf("the ttl is %v, and its shortest is %v", ttl, shortest)
 	} else if step > 0 && ttl%step != 0 {

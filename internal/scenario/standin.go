@@ -64,6 +64,9 @@ func Describe(c lock.Config, version string) program.Ready {
 	if a.Extends {
 		r.Can = append(r.Can, program.Extends)
 	}
+	if a.Endless {
+		r.Can = append(r.Can, program.DoesWithoutTTL)
+	}
 	if a.Forgets() {
 		r.Can = append(r.Can, program.Forgets)
 	}

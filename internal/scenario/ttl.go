@@ -14,6 +14,9 @@ import (
 // ttlUnit is the unit of times that are so many ttls of the lock.
 const ttlUnit = "ttl"
 
+// noTTL stands for a lock without one.
+const noTTL = "none"
+
 // variant decodes the settings of one variant. It remembers those that have times in ttls: a lock that cannot have the ttl may have
 // another one.
 func (d *decoder) variant(n *yaml.Node, v *Variant) {
@@ -22,7 +25,8 @@ func (d *decoder) variant(n *yaml.Node, v *Variant) {
 	}
 }
 
-// ttlOf is the ttl that settings say; else it is the given one, also where there is a mistake, of which somebody else complains.
+// ttlOf is the ttl that settings say, 0 for none; else it is the given one, also where there is a mistake, of which
+// somebody else complains.
 func (d *decoder) ttlOf(n *yaml.Node, standard time.Duration) time.Duration {
 	for _, key := range []string{"lock", "ttl"} {
 		if n = d.Resolve(n); n.Kind != yaml.MappingNode {
@@ -32,6 +36,9 @@ func (d *decoder) ttlOf(n *yaml.Node, standard time.Duration) time.Duration {
 			return standard
 		}
 	}
+	if d.Resolve(n).Value == noTTL {
+		return 0
+	}
 	if t, err := time.ParseDuration(d.Resolve(n).Value); err == nil && t > 0 {
 		return t
 	}
@@ -40,6 +47,9 @@ func (d *decoder) ttlOf(n *yaml.Node, standard time.Duration) time.Duration {
 
 // fittingTTL is the least ttl that a lock can have, and that is not shorter than the given one.
 func fittingTTL(ttl time.Duration, r *program.Ready) time.Duration {
+	if ttl == 0 { // it is to have none
+		return 0
+	}
 	ttl = max(ttl, program.Duration(r.TTLMin))
 	if step := program.Duration(r.TTLStep); step > 0 && ttl%step != 0 {
 		ttl += step - ttl%step

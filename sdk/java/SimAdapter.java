@@ -52,10 +52,12 @@ public final class SimAdapter {
             with("name", name).with("version", version).with("class", kind).with("keys", List.of(keys));
         }
 
-        /** What it can: validity, renew, lost, extend, forget, token, owner, busy, setup-again, sentinel. */
+        /** What it can: validity, renew, lost, extend, forget, token, owner, busy, setup-again, sentinel,
+         *  no-ttl (a ttl of null is none). */
         public Program can(String... can) { return with("can", List.of(can)); }
 
-        /** Another field of the message ready: homepage, points (a List), ttl_min_ms, ttl_step_ms, ttl_extra_ms, store, lease. */
+        /** Another field of the message ready: homepage, points (a List), ttl_min_ms, ttl_step_ms, ttl_extra_ms, store, lease,
+         *  about (one line: which lock, its client library, its timeouts and retries). */
         public Program with(String field, Object value) {
             about.put(field, value);
             return this;

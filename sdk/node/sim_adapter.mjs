@@ -89,10 +89,12 @@ function takeOutput() {
 }
 
 /** Speaks with the simulator until standard input ends, and exits. program is { name, version,
- *  kind, keys, can, homepage, points, ttl_min_ms, ttl_step_ms, lease }: its class (quorum, single,
+ *  kind, keys, can, homepage, points, ttl_min_ms, ttl_step_ms, lease, about }: its class (quorum, single,
  *  session or other), patterns of what the library writes, a list of validity, renew, lost,
- *  extend, forget: then nothing but the library refers to a lock whose grant is dropped; token, owner, busy: then the event loop is kept busy after each grant for as long as the
- *  simulator asks, and setup-again; lease is 'ttl' if the key's value keeps the lease. openLock gets
+ *  extend, forget: then nothing but the library refers to a lock whose grant is dropped; token, owner, busy: then the event loop
+ *  is kept busy after each grant for as long as the
+ *  simulator asks, setup-again, and no-ttl: a ttl of null is none; lease is 'ttl' if the key's value keeps the lease, and
+ *  about one line: which lock, its client library, its timeouts and retries. openLock gets
  *  the setup, connects to the nodes, and returns a function that gets the lock once more: it takes
  *  the longest wait (undefined: no limit). Times are in ms. All functions may be async, and calls
  *  overlap: do not block the event loop.

@@ -38,14 +38,17 @@ final class Refused extends \RuntimeException {}
 final class Unsupported extends \RuntimeException {}
 
 /** What a lock program says of itself: its class (quorum, single, session or other), patterns of
- *  what the library writes, a list of validity, renew, lost, extend, forget, token, owner, busy, setup-again. tick is called
+ *  what the library writes, a list of validity, renew, lost, extend, forget, token, owner, busy, setup-again,
+ *  no-ttl (a ttl of null is none). tick is called
  *  every 20 ms while no request is under way: for a lock that renews itself, or sees a loss. lease
- *  is 'ttl' if the key's value keeps the lease, whatever end the key has. */
+ *  is 'ttl' if the key's value keeps the lease, whatever end the key has; about is one line: which lock,
+ *  its client library, its timeouts and retries. */
 final class Program
 {
     public function __construct(public string $name, public string $version, public string $kind, public array $keys,
         public array $can = [], public string $homepage = '', public array $points = [], public float $ttl_min_ms = 1,
-        public float $ttl_step_ms = 1, public ?\Closure $tick = null, public ?string $lease = null) {}
+        public float $ttl_step_ms = 1, public ?\Closure $tick = null, public ?string $lease = null,
+        public ?string $about = null) {}
 }
 
 /** A server, or the simulator's link to it. tls: null, or an array with server_name and ca, a file

@@ -55,13 +55,14 @@ class Program:
     version: str
     kind: str  # its class: quorum, single, session or other
     keys: List[str]  # patterns of what the library writes; {key} is the lock's key
-    can: List[str] = field(default_factory=list)  # validity, renew, lost, extend, forget, token, owner, busy, setup-again
+    can: List[str] = field(default_factory=list)  # validity, renew, lost, extend, forget, token, owner, busy, setup-again, no-ttl
     homepage: str = ""
     points: List[str] = field(default_factory=list)  # what Setup.point is called with
     ttl_min_ms: float = 1
     ttl_step_ms: float = 1
     ttl_extra_ms: float = 0  # its keys live so much longer than the ttl
     store: str = "redis"  # or etcd or postgres, the only one of the nodes
+    about: Optional[str] = None  # one line: which lock, its client library, its timeouts and retries
     lease: Optional[str] = None  # "ttl": the key's value keeps the lease, whatever end the key has
 
 
@@ -79,7 +80,8 @@ class Node:
 
 @dataclass
 class Setup:
-    """What the simulator asks for. Times are in seconds; None: not told."""
+    """What the simulator asks for. Times are in seconds; None: not told. Of a program that says no-ttl
+    a ttl of None says that the lock is to have none."""
 
     client: str
     seed: int

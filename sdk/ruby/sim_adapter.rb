@@ -100,8 +100,10 @@ module SimAdapter
   # quorum, single, session or other; keys are patterns of what the library writes; can lists
   # validity, renew, lost, extend, forget (nothing but the library may refer to a lock then whose grant
   # is dropped), token, owner, busy (then the thread that got the lock computes
-  # after each grant for as long as the simulator asks), setup-again. More: homepage, points, ttl_min_ms, ttl_step_ms,
-  # lease ("ttl": the key's value keeps the lease, whatever end the key has).
+  # after each grant for as long as the simulator asks), setup-again, no-ttl (a ttl of nil is none).
+  # More: homepage, points, ttl_min_ms, ttl_step_ms,
+  # lease ("ttl": the key's value keeps the lease, whatever end the key has), about (one line: which lock,
+  # its client library, its timeouts and retries).
   # The block gets the setup, connects to the nodes, and returns a lambda that gets the lock once
   # more: it takes the longest wait in seconds (nil: no limit). Calls of it may overlap, and each
   # call, also of release and extend, has a thread of its own.

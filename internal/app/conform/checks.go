@@ -80,6 +80,8 @@ var checks = []check{
 	{name: "lost-answer", title: "refuses no lock whose key stays, where an answer was lost", ofLock: true, guarantee: progress, inRedis: true,
 		atKeys: true, virtual: "in real time no single answer is lost", run: lostAnswer},
 	{name: AgainCheck, title: "begins anew when it is set up again", needs: program.SetsUpAgain, inRedis: true, run: setsUpAgain},
+	{name: "no-ttl", title: "without a TTL, its keys have no end, and its release frees it", ofLock: true, guarantee: withoutTTL,
+		needs: program.DoesWithoutTTL, inRedis: true, atKeys: true, run: doesWithoutTTL},
 	{name: "busy", title: "keeps itself busy after a grant, and goes on", needs: program.KeepsBusy, run: busy},
 	{name: "points", title: "reports its points, and goes on", unless: noPoints, run: points},
 	{name: "clocks", title: "tells its clocks", unless: noClocks, run: clocks},
@@ -98,6 +100,7 @@ const (
 	toldWhenLost = "told-when-lost"
 	fencing      = "fencing"
 	deadHolder   = "dead-holder"
+	withoutTTL   = "without-ttl"
 	deadMinority = "dead-minority"
 	progress     = "progress"
 )

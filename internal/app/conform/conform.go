@@ -229,6 +229,8 @@ type suite struct {
 	notes   []string
 	// patient is how long an answer may take in the place of Patience; 0: no longer.
 	patient time.Duration
+	// endless: setup is without a TTL.
+	endless bool
 	// deadNode is how long a client needed where a node was dead; 0: no longer than it may.
 	deadNode time.Duration
 	// slowest is the answer of this try that took longest.
@@ -361,9 +363,13 @@ func (s *suite) greet(ctx context.Context, name string) (*client, error) {
 
 // setUp sets a client up, and tells it its name.
 func (s *suite) setUp(ctx context.Context, c *client, name string, points []string, busy time.Duration) error {
+	ttl := program.TTLMS(s.ttl())
+	if s.endless {
+		ttl = nil
+	}
 	err := c.setUp(ctx, program.Setup{
 		Client: name, Seed: 1, Nodes: s.nodes.told, Topology: program.Independent, Points: points, BusyMS: program.MS(busy),
-		Lock: program.Lock{Key: s.Key, TTLMS: program.MS(s.ttl()), NodeTimeoutMS: program.MS(s.nodeTimeout()), Options: []byte("{}")},
+		Lock: program.Lock{Key: s.Key, TTLMS: ttl, NodeTimeoutMS: program.MS(s.nodeTimeout()), Options: []byte("{}")},
 	}, cmp.Or(s.patient, min(s.Patience, program.ReadyWithin)))
 	if err != nil {
 		return c.failed(ctx, program.SetupType, err)

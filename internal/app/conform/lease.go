@@ -59,3 +59,36 @@ func (s *suite) leaseExtended(ctx context.Context, c1 *client, h held, extended 
 	h.until = extended + s.ttl()
 	return s.give(ctx, c1, h)
 }
+
+// doesWithoutTTL sets clients up without a TTL: the keys have no end then, and a release frees the lock.
+func doesWithoutTTL(ctx context.Context, s *suite) error {
+	s.closeAll()
+	s.endless = true
+	defer func() {
+		s.closeAll()
+		s.endless = false
+	}()
+	c, h, keys, err := s.holds(ctx)
+	if err != nil {
+		return err
+	}
+	const expected = "a key without an end on each node: there is no lock.ttl_ms in setup"
+	if on(keys) < s.nodes.quorum() {
+		return c.finding(fmt.Sprintf("c1 got the lock without a TTL, and %d of %d nodes has a key: %s", on(keys), len(s.nodes.list), texts(keys)),
+			expected, mendEndless)
+	}
+	for _, e := range keys {
+		if e.ttl >= 0 {
+			return c.finding(fmt.Sprintf("c1 got the lock without a TTL, and the key %s ends in %v", e, e.ttl), expected, mendEndless)
+		}
+	}
+	if err := s.give(ctx, c, h); err != nil {
+		return err
+	}
+	if c, h, err = s.takes(ctx, "c2"); err != nil {
+		return amend(err, "c1 had released the lock, which has no TTL", "let the release delete the key")
+	}
+	return s.give(ctx, c, h)
+}
+
+const mendEndless = `where setup has no ttl_ms, call the library without a TTL; or do not say that the program can do with "no-ttl"`

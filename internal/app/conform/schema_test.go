@@ -101,8 +101,10 @@ func TestSchemaIsOfTheTypes(t *testing.T) {
 			if p.Ref != "" {
 				p.Type = list[strings.TrimPrefix(p.Ref, "#/definitions/")].Type
 			}
-			if len(p.AnyOf) > 0 {
-				p.Type = "object"
+			if len(p.AnyOf) > 0 { // null, or what comes last
+				if p.Type = p.AnyOf[len(p.AnyOf)-1].Type; p.Type == "" {
+					p.Type = "object"
+				}
 			}
 			if p.Enum != nil || field == "protocol" {
 				continue

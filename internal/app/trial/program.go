@@ -257,6 +257,9 @@ func (t *trial) lock(s *subject) *report.Lock {
 		return nil
 	}
 	l := Describe(s.ready, t.Programs.own != nil)
+	if s.Setup.Lock.TTL == 0 {
+		l.Promise = noPromise
+	}
 	if s.notApplicable == "" && !s.builtIn {
 		for _, client := range scenario.ClientNames(s.Setup.Workload.Clients) {
 			l.Logs = append(l.Logs, s.Name+"/client-"+client+".log")
@@ -267,7 +270,8 @@ func (t *trial) lock(s *subject) *report.Lock {
 
 // Describe is what a lock says of itself, as a report shows it.
 func Describe(r *program.Ready, inPlace bool) report.Lock {
-	l := report.Lock{Name: r.Name, Version: r.Version, Homepage: r.Homepage, Class: string(r.Class), Promise: givenPromise, InPlace: inPlace}
+	l := report.Lock{Name: r.Name, Version: r.Version, Homepage: r.Homepage, About: r.About,
+		Class: string(r.Class), Promise: givenPromise, InPlace: inPlace}
 	if r.Elsewhere() {
 		l.Store = string(r.Store)
 	}

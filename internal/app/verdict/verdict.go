@@ -5,7 +5,6 @@ package verdict
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"runtime"
 	"slices"
 	"time"
@@ -157,5 +156,5 @@ func faults(planned []nemesis.Planned, h *history.History) []report.FaultResult 
 
 // Facts are the settings of a run that a reader wants first.
 func Facts(lock string, s *scenario.Setup) []string {
-	return []string{lock, words.Count(s.Nodes.Count, "node"), fmt.Sprintf("ttl %v", s.Lock.TTL), words.Count(s.Workload.Clients, "client")}
+	return []string{lock, words.Count(s.Nodes.Count, "node"), s.Lock.TTLText(), words.Count(s.Workload.Clients, "client")}
 }

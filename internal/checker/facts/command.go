@@ -38,7 +38,7 @@ func (f *Facts) readPromises() {
 			g.Until = Promise{}
 		}
 		own := g.Until.Given
-		if program && !own {
+		if program && !own && !f.Endless() {
 			events := f.commandsFor(g)
 			own = f.promiseFromCommands(g, events)
 			if last := g.EndOr(len(f.History.Events)); unclear.overlaps(int64(f.eventBeforeFirstCommand(g, events))+1, int64(last)-1) {
@@ -52,8 +52,11 @@ func (f *Facts) readPromises() {
 	}
 }
 
-// GivenTTL is the TTL that the lock was given; 0: the history does not say it.
+// GivenTTL is the TTL that the lock was given, Forever if none was; 0: the history does not say it.
 func (f *Facts) GivenTTL() time.Duration {
+	if f.Endless() {
+		return Forever
+	}
 	ttl, extra := f.History.Header.TTL, f.History.Header.TTLExtra
 	if extra < 0 || extra > ttl {
 		return 0
@@ -343,8 +346,12 @@ func (a *nodeRequests) isTooLittle(k keyRequest) bool {
 	return addUpToForever(k.until, a.facts.ttlAllowance()) < addUpToForever(k.since, a.facts.GivenTTL())
 }
 
-// ttlAllowance is by how much less than its TTL a lock may ask for: a tenth, for clocks that run at other rates, or the step of its ends.
+// ttlAllowance is by how much less than its TTL a lock may ask for: a tenth, for clocks that run at other rates, or the step of its ends;
+// nothing, if its keys are to have no end.
 func (f *Facts) ttlAllowance() time.Duration {
+	if f.Endless() {
+		return 0
+	}
 	return max(f.GivenTTL()/10, time.Duration(f.History.Header.TTLStep))
 }
 

@@ -12,6 +12,11 @@ func (f *Facts) LeaseInValue() bool {
 	return f.History.Header.Lease == history.LeaseTTL && f.History.Header.TTL > 0
 }
 
+// Endless reports that the lock was given no TTL: nothing but its release ends it.
+func (f *Facts) Endless() bool {
+	return f.History.Header.Lease == history.LeaseNone && f.History.Header.TTL <= 0
+}
+
 // leaseEnd is when the lease of a key-set is over.
 func (f *Facts) leaseEnd(set int) time.Duration {
 	return f.SentAt(set) + time.Duration(f.History.Header.TTL)

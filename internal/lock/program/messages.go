@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Version is that of the protocol.
@@ -83,11 +84,14 @@ const (
 	AsksCluster Ability = "cluster"
 	// SetsUpAgain: the program takes another setup when it holds nothing and nothing is asked of it, and is then as after its first.
 	SetsUpAgain Ability = "setup-again"
+	// DoesWithoutTTL: setup may be without a TTL, and the lock's key has no end then.
+	DoesWithoutTTL Ability = "no-ttl"
 )
 
 // Abilities are all of them.
 func Abilities() []Ability {
-	return []Ability{TellsValidity, Renews, TellsLoss, Extends, Forgets, TellsToken, TellsOwner, AsksSentinels, AsksCluster, KeepsBusy, SetsUpAgain}
+	return []Ability{TellsValidity, Renews, TellsLoss, Extends, Forgets, TellsToken, TellsOwner, AsksSentinels, AsksCluster, KeepsBusy, SetsUpAgain,
+		DoesWithoutTTL}
 }
 
 // Class says what keeps the lock.
@@ -128,12 +132,14 @@ const LeaseTTL = "ttl"
 
 // Ready is what a program says of itself.
 type Ready struct {
-	Protocol int       `json:"protocol"`
-	Name     string    `json:"name"`
-	Version  string    `json:"version,omitempty"`
-	Homepage string    `json:"homepage,omitempty"`
-	Can      []Ability `json:"can,omitempty"`
-	Class    Class     `json:"class"`
+	Protocol int    `json:"protocol"`
+	Name     string `json:"name"`
+	Version  string `json:"version,omitempty"`
+	Homepage string `json:"homepage,omitempty"`
+	// About says which lock of the library it is, and what is behind it: its client library, its timeouts and retries.
+	About string    `json:"about,omitempty"`
+	Can   []Ability `json:"can,omitempty"`
+	Class Class     `json:"class"`
 	// Store is on what the lock is kept; empty: Redis.
 	Store Store `json:"store,omitempty"`
 	// Keys are patterns of the keys that the lock writes, with KeyPattern for the lock's key
@@ -165,8 +171,9 @@ func (r *Ready) Elsewhere() bool { return r.Store != "" && r.Store != Redis }
 
 // Bounds of what a program may say of itself.
 const (
-	maxName = 100
-	maxList = 50
+	maxName  = 100
+	maxAbout = 300
+	maxList  = 50
 )
 
 func (r *Ready) check() error {
@@ -177,6 +184,8 @@ func (r *Ready) check() error {
 		return fmt.Errorf("its name is %q, its version %q: want a name, each of at most %d bytes", r.Name, r.Version, maxName)
 	case len(r.Homepage) > 10*maxName:
 		return fmt.Errorf("its homepage is longer than %d bytes", 10*maxName)
+	case len(r.About) > maxAbout || strings.ContainsFunc(r.About, unicode.IsControl):
+		return fmt.Errorf("what it says about itself is %.100q: want one line of at most %d bytes", r.About, maxAbout)
 	case !slices.Contains(Classes(), r.Class):
 		return fmt.Errorf("its class is %q: want one of %q. A semaphore or a read-write lock has more than one holder; it cannot be judged",
 			r.Class, Classes())
@@ -255,9 +264,10 @@ const (
 
 // Lock is the lock to take.
 type Lock struct {
-	Key           string  `json:"key"`
-	TTLMS         float64 `json:"ttl_ms"`
-	NodeTimeoutMS float64 `json:"node_timeout_ms"`
+	Key string `json:"key"`
+	// TTLMS is the lease to ask for; nil: the lock has no TTL.
+	TTLMS         *float64 `json:"ttl_ms"`
+	NodeTimeoutMS float64  `json:"node_timeout_ms"`
 	// Options are further settings of the scenario's lock; a program may ignore them.
 	Options json.RawMessage `json:"options,omitempty"`
 }
@@ -303,6 +313,23 @@ type Message struct {
 
 // MS is a duration in ms.
 func MS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// TTLMS is a TTL in ms; nil: there is none.
+func TTLMS(ttl time.Duration) *float64 {
+	if ttl == 0 {
+		return nil
+	}
+	ms := MS(ttl)
+	return &ms
+}
+
+// TTL is the TTL of a lock; 0: it has none.
+func (l *Lock) TTL() time.Duration {
+	if l.TTLMS == nil {
+		return 0
+	}
+	return Duration(*l.TTLMS)
+}
 
 // Duration is ms as a duration; what no duration can be is cut to what it can.
 func Duration(ms float64) time.Duration {

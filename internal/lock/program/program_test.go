@@ -41,7 +41,7 @@ func TestConversation(t *testing.T) {
 		t.Errorf("%+v", p.Ready)
 	}
 	ctx := context.Background()
-	if err := p.Setup(ctx, Setup{Client: "c1", Lock: Lock{Key: "lock", TTLMS: 1000}}); err != nil {
+	if err := p.Setup(ctx, Setup{Client: "c1", Lock: Lock{Key: "lock", TTLMS: TTLMS(time.Second)}}); err != nil {
 		t.Fatal(err)
 	}
 	a, err := p.Acquire(ctx, 3*time.Second)

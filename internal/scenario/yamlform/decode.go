@@ -344,6 +344,14 @@ func (d *Decoder) scalar(n *yaml.Node, v reflect.Value, tag reflect.StructTag, p
 }
 
 func (d *Decoder) duration(n *yaml.Node, v reflect.Value, tag reflect.StructTag, path string) {
+	if zero := tag.Get("zero"); zero != "" && n.Value == zero {
+		v.SetInt(0)
+		return
+	}
+	if d.Unit.Length == 0 && d.inUnit(n.Value, path) {
+		d.Problem(n, path, "there is no %s to count in", d.Unit.Name)
+		return
+	}
 	t, err := d.parseDuration(n.Value, path)
 	if err != nil && isNumber(n.Value) {
 		d.Problem(n, path, "want a duration with its unit, got %q", Clip(n.Value)).Hint =
@@ -361,10 +369,16 @@ func (d *Decoder) duration(n *yaml.Node, v reflect.Value, tag reflect.StructTag,
 // mostUnits bounds a duration in the decoder's own unit.
 const mostUnits = 1000
 
+// inUnit reports that a text is a number in the decoder's own unit, where that may stand.
+func (d *Decoder) inUnit(text, path string) bool {
+	number, own := strings.CutSuffix(text, d.Unit.Name)
+	return own && d.Unit.Name != "" && isNumber(number) && !within(path, d.Unit.Not)
+}
+
 // parseDuration reads a duration in the units of Go, or a number in the decoder's own.
 func (d *Decoder) parseDuration(text, path string) (time.Duration, error) {
-	if number, own := strings.CutSuffix(text, d.Unit.Name); own && d.Unit.Name != "" && isNumber(number) && !within(path, d.Unit.Not) {
-		if times, err := strconv.ParseFloat(number, 64); err == nil && math.Abs(times) <= mostUnits {
+	if d.inUnit(text, path) {
+		if times, err := strconv.ParseFloat(strings.TrimSuffix(text, d.Unit.Name), 64); err == nil && math.Abs(times) <= mostUnits {
 			d.UsedUnit = true
 			return time.Duration(times * float64(d.Unit.Length)).Round(time.Millisecond), nil
 		}

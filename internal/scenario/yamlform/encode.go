@@ -67,6 +67,9 @@ func encodeMapping(v, standard reflect.Value) (text string, differs bool) {
 	var list []string
 	for _, key := range KeysOf(fields) {
 		if text, differs := Encode(fields[key].Value, defaults[key].Value); differs {
+			if zero := fields[key].Tag.Get("zero"); zero != "" && fields[key].Value.IsZero() {
+				text = zero
+			}
 			list = append(list, key+": "+cmp.Or(fields[key].Tag.Get("mistake"), text))
 		}
 	}

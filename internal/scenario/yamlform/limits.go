@@ -20,6 +20,8 @@ type rule struct {
 	low, high   float64
 	allowed     []string
 	pattern     *regexp.Regexp
+	// mayBeZero: there is a word for none.
+	mayBeZero bool
 }
 
 // rules are those that were read, by type and tag.
@@ -38,7 +40,7 @@ func ruleOf(t reflect.Type, tag reflect.StructTag) *rule {
 }
 
 func newRule(t reflect.Type, tag reflect.StructTag) *rule {
-	r := &rule{least: tag.Get("min"), most: tag.Get("max"), allowed: allowedWords(tag)}
+	r := &rule{least: tag.Get("min"), most: tag.Get("max"), allowed: allowedWords(tag), mayBeZero: tag.Get("zero") != ""}
 	read := Number
 	if t == durationType {
 		read = func(s string) float64 { return float64(mustDuration(s)) }
@@ -78,6 +80,9 @@ func (r *rule) breach(v reflect.Value, got string) string {
 		value = v.Float()
 	default:
 		return r.textBreach(v.String())
+	}
+	if value == 0 && r.mayBeZero && got == "" {
+		return ""
 	}
 	low, high := r.least != "" && value < r.low, r.most != "" && value > r.high
 	if (low || high) && got == "" {

@@ -44,6 +44,9 @@ func (g Schemas) Of(t reflect.Type, tag reflect.StructTag) *jsonschema.Schema {
 		dictionarySchema(s, g.Of(t.Elem(), bounds(tag)), tag)
 	case t == durationType:
 		s.Type, s.Pattern, s.Default = "string", g.durationPattern(), DefaultOf(tag)
+		if zero := tag.Get("zero"); zero != "" {
+			s.Pattern += "|^" + zero + "$"
+		}
 		if strings.HasPrefix(tag.Get("min"), "-") {
 			s.Pattern = strings.ReplaceAll(s.Pattern, "^[", "^-?[")
 			s.Pattern = strings.ReplaceAll(s.Pattern, "^(", "^-?(")

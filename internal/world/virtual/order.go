@@ -176,10 +176,10 @@ func (o *ordered) doNextStep() bool {
 	}
 	o.touched = Touched{All: true}
 	if o.w.spec.Sentinel != nil {
-		o.until = s.now + o.w.spec.Lock.TTL
+		o.until = s.now + o.w.spec.Lock.Span()
 		return !o.letTimePass(next, due)
 	}
-	if ttl := o.w.spec.Lock.TTL; len(o.waiting) > 0 && (!due || next > s.now+ttl) {
+	if ttl := o.w.spec.Lock.Span(); len(o.waiting) > 0 && (!due || next > s.now+ttl) {
 		s.now += ttl
 		return true
 	}

@@ -180,7 +180,7 @@ func (s *servedLock) configure(l *program.Lock) (consensus *client.Address, err 
 	for _, rule := range s.config.Mistakes.Rules() {
 		c.Mistakes.SwitchOff(rule)
 	}
-	c.TTL, c.NodeTimeout = program.Duration(l.TTLMS), program.Duration(l.NodeTimeoutMS)
+	c.TTL, c.NodeTimeout = l.TTL(), program.Duration(l.NodeTimeoutMS)
 	if c.Tokens == "" {
 		c.Tokens = s.algorithm.GrowingTokens()
 	}

@@ -111,7 +111,7 @@ func (l *testLock) acquire(m program.Message) {
 		l.hear(nil)
 	}
 	owner := fmt.Sprintf("%s-%d", l.setup.Client, m.ID)
-	ttl := strconv.Itoa(int(l.setup.Lock.TTLMS))
+	ttl := strconv.Itoa(int(*l.setup.Lock.TTLMS))
 	until := time.Now().Add(program.Duration(*m.WaitMS))
 	for {
 		asked := monotonic()
@@ -121,7 +121,7 @@ func (l *testLock) acquire(m program.Message) {
 			l.say(program.Message{Type: program.Unknown, ID: m.ID, Why: "no answer"})
 		case answer == "+OK":
 			l.held[m.ID] = owner
-			l.say(program.Message{Type: program.Acquired, ID: m.ID, Owner: []byte(owner), AtNS: asked, ValidityMS: &l.setup.Lock.TTLMS})
+			l.say(program.Message{Type: program.Acquired, ID: m.ID, Owner: []byte(owner), AtNS: asked, ValidityMS: l.setup.Lock.TTLMS})
 		case time.Now().After(until):
 			l.say(program.Message{Type: program.Refused, ID: m.ID, Why: "taken"})
 		default:

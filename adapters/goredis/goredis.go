@@ -11,10 +11,10 @@ import (
 	"github.com/redlock-sim/redlock-sim/adapter"
 )
 
-// Connections are a lock's clients of its nodes, or its client of the primary that sentinels name. tuned says that they shall obey the node
+// Connections are a lock's clients of its nodes, its client of the primary that sentinels name, or its client of a Redis Cluster. tuned says that they shall obey the node
 // timeout and the contexts, and send nothing twice; else they have the settings of go-redis. They are closed before the lock is opened
 // again.
-func Connections(s adapter.Setup, tuned bool, d *Doubts) ([]*redis.Client, error) {
+func Connections(s adapter.Setup, tuned bool, d *Doubts) ([]redis.UniversalClient, error) {
 	list, err := connections(s, tuned, d)
 	for _, c := range list {
 		s.OnClose(func() { _ = c.Close() })
@@ -31,11 +31,14 @@ func About(lock string, tuned bool) string {
 	return lock + "; client go-redis " + adapter.ModuleVersion("github.com/redis/go-redis/v9") + ", " + settings
 }
 
-func connections(s adapter.Setup, tuned bool, d *Doubts) ([]*redis.Client, error) {
-	if len(s.Sentinels) > 0 {
-		return []*redis.Client{primary(s, tuned, d)}, nil
+func connections(s adapter.Setup, tuned bool, d *Doubts) ([]redis.UniversalClient, error) {
+	switch {
+	case len(s.Sentinels) > 0:
+		return []redis.UniversalClient{primary(s, tuned, d)}, nil
+	case s.Topology == "cluster":
+		return []redis.UniversalClient{cluster(s, tuned, d)}, nil
 	}
-	var list []*redis.Client
+	var list []redis.UniversalClient
 	for _, n := range s.Nodes {
 		tls, err := n.TLSConfig()
 		if err != nil {
@@ -64,6 +67,22 @@ func primary(s adapter.Setup, tuned bool, d *Doubts) *redis.Client {
 	c := redis.NewFailoverClient(o)
 	c.Options().Limiter = d // FailoverOptions has no place for it
 	return c
+}
+
+// cluster is a client of a Redis Cluster.
+func cluster(s adapter.Setup, tuned bool, d *Doubts) *redis.ClusterClient {
+	o := &redis.ClusterOptions{NewClient: func(o *redis.Options) *redis.Client {
+		o.Limiter = d // ClusterOptions has no place for it
+		return redis.NewClient(o)
+	}}
+	for _, n := range s.Nodes {
+		o.Addrs = append(o.Addrs, n.Addr())
+	}
+	if tuned {
+		o.ContextTimeoutEnabled = true
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = s.NodeTimeout, s.NodeTimeout, s.NodeTimeout
+	}
+	return redis.NewClusterClient(o)
 }
 
 // Doubts counts attempts whose reply did not arrive. go-redis hides those that it repeats.

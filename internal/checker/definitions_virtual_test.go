@@ -28,7 +28,7 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{}
-	for _, loaded := range scenariotest.Shipped(t) {
+	for _, loaded := range scenariotest.OnModels(t) {
 		for _, v := range loaded.Variants {
 			s.variants, s.names = append(s.variants, v), append(s.names, loaded.Name)
 		}

@@ -21,7 +21,7 @@ func TestFindings(t *testing.T) {
 	var engine virtual.Engine
 	defer engine.Close()
 	var text strings.Builder
-	for _, s := range scenariotest.Shipped(t) {
+	for _, s := range scenariotest.OnModels(t) {
 		for _, v := range s.Variants {
 			out, err := runner.Run(runner.Config{Scenario: s.Name, Variant: v, Seed: 1, World: "virtual", Started: time.Unix(0, 0),
 				Open: func(spec world.Spec) (world.World, error) { return engine.Open(context.Background(), spec) }})

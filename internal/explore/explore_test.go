@@ -140,7 +140,7 @@ func TestBound(t *testing.T) {
 func TestShippedScenariosCanBeSearched(t *testing.T) {
 	seeds := suite.Amount(t, 500, 40)
 	defer debug.SetGCPercent(debug.SetGCPercent(800)) // as sim search does
-	for _, s := range scenariotest.Shipped(t) {
+	for _, s := range scenariotest.OnModels(t) {
 		for i, v := range s.Variants {
 			n := seeds / len(s.Variants)
 			if v.Setup.Nodes.Watched() { // with sentinels a run takes a hundred times as long: one variant will do

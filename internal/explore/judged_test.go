@@ -20,7 +20,7 @@ func TestJudgedBrieflyIsJudged(t *testing.T) {
 	seeds := uint64(suite.Amount(t, 20, 4))
 	ctx, all := context.Background(), checker.Properties()
 	seen := make(map[string]int)
-	for _, s := range scenariotest.Shipped(t) {
+	for _, s := range scenariotest.OnModels(t) {
 		for i := range s.Variants {
 			setup := &s.Variants[i].Setup
 			d, err := newDrawer(setup, nil, nil)

@@ -197,6 +197,8 @@ func (e *Event) words() string {
 		return fmt.Sprintf("fault %d (%s %s) %s", v.ID(), v.Fault(), v.Target(), did)
 	case Sentinel:
 		return fmt.Sprintf("%s told %s", e.Process, v.Detail())
+	case Cluster:
+		return fmt.Sprintf("%s knew of %s %s", e.Process, cmp.Or(v.Target(), "itself"), v.Detail())
 	case Sent:
 		if c := v.Command(); c != nil {
 			return fmt.Sprintf("%s sent %s to %s", e.Process, c.Name, c.Node)

@@ -117,6 +117,9 @@ const (
 	// Redis has for it (+sdown, +switch-master, +vote-for-leader ...), Value.Target the server or the sentinel that it
 	// is about (of +switch-master: the new primary), and Value.Epoch the epoch, where Redis tells it.
 	Sentinel F = "sentinel"
+	// Cluster: a node of a Redis Cluster knows something else than before. Process is the node, Value.Detail one of the words below,
+	// Value.Target the node that it is about, and Value.Epoch the epoch of whoever has the lock's slot.
+	Cluster F = "cluster"
 	// Sent: a client sent a command to a node of the lock (Value.Command). It is recorded when
 	// the answer has reached the client, or when none can come any more.
 	Sent F = "command"
@@ -130,6 +133,19 @@ const (
 	// (PhaseSafety, PhaseHealing, PhaseDone). A history without PhaseDone
 	// belongs to a run that did not finish.
 	Phase F = "phase"
+)
+
+// What a node of a cluster knows from then on.
+const (
+	// ClusterSlot: Value.Target has the slot of the lock's key.
+	ClusterSlot = "slot"
+	// ClusterFailed: Value.Target has failed, as a majority of the primaries says; ClusterBack: it is there again.
+	ClusterFailed = "failed"
+	ClusterBack   = "back"
+	// ClusterRefuses: the node refuses all commands on keys from here on, for it sees too little of the cluster; ClusterServes: it
+	// carries them out again.
+	ClusterRefuses = "refuses"
+	ClusterServes  = "serves"
 )
 
 // Names of processes that are no clients. Clients and nodes are named by the
@@ -248,7 +264,7 @@ type Extra struct {
 
 // Rare is what few events of a long run know: those of faults, servers and commands, and phases.
 type Rare struct {
-	// Epoch is that of a sentinel.
+	// Epoch is that of a sentinel, or of a node of a cluster.
 	Epoch Int `json:"epoch,omitzero"`
 
 	// Fault names the kind of a fault, ID which of the scenario's faults it is

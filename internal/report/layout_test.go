@@ -28,7 +28,7 @@ import (
 // shipped are the results of all scenarios that sim ships, in the virtual world.
 func shipped(t *testing.T) []report.IndexEntry {
 	t.Helper()
-	list, out := scenariotest.Shipped(t), t.TempDir()
+	list, out := scenariotest.OnModels(t), t.TempDir()
 	entries := make([]report.IndexEntry, len(list))
 	var wg sync.WaitGroup
 	for i, s := range list {

@@ -128,22 +128,70 @@ func locksThat(so func(lock.Algorithm) bool) (names []string) {
 	return names
 }
 
-// checkWatch makes sure that sentinels can watch the nodes, and that nothing is said of sentinels where there are none.
+// checkWatch makes sure that nodes can be watched, or be a cluster, and that nothing is said of what there is not.
 func (d *decoder) checkWatch(n *Nodes) {
 	if !d.Sound("nodes.topology") {
 		return
 	}
 	if !n.Watched() {
-		var standard Watch
-		yamlform.SetDefaults(reflect.ValueOf(&standard).Elem())
-		given, defaults := yamlform.FieldsOf(reflect.ValueOf(&n.Watch).Elem()), yamlform.FieldsOf(reflect.ValueOf(&standard).Elem())
-		for _, key := range yamlform.KeysOf(given) {
-			if !given[key].Value.Equal(defaults[key].Value) {
-				d.ProblemAt("nodes."+key, "there are no sentinels").Hint = "nodes: {topology: sentinel, ...}"
+		for _, key := range changed(n.Watch) {
+			if n.Clustered() && strings.HasPrefix(key, "min_replicas") {
+				continue
 			}
+			d.ProblemAt("nodes."+key, "there are no sentinels").Hint = "nodes: {topology: sentinel, ...}"
 		}
+	}
+	if n.MaxLag%time.Second != 0 {
+		d.ProblemAt("nodes.min_replicas_max_lag", "Redis counts it in whole seconds, not %v", n.MaxLag)
+	}
+	if n.Clustered() {
+		d.checkCluster(n)
 		return
 	}
+	for _, key := range changed(n.Shards) {
+		d.ProblemAt("nodes."+key, "there is no Redis Cluster").Hint = "nodes: {topology: cluster, ...}"
+	}
+	if n.Watched() {
+		d.checkSentinels(n)
+	}
+}
+
+// changed are the keys of a part of the nodes that are not as usual.
+func changed[T any](part T) (keys []string) {
+	var standard T
+	yamlform.SetDefaults(reflect.ValueOf(&standard).Elem())
+	given, defaults := yamlform.FieldsOf(reflect.ValueOf(&part).Elem()), yamlform.FieldsOf(reflect.ValueOf(&standard).Elem())
+	for _, key := range yamlform.KeysOf(given) {
+		if !given[key].Value.Equal(defaults[key].Value) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// checkCluster counts the nodes of a cluster.
+func (d *decoder) checkCluster(n *Nodes) {
+	const standard = 5 // nobody has said a number
+	if !d.Sound("nodes.primaries", "nodes.replicas", "nodes.count") {
+		return
+	}
+	if n.Count != n.Least() && n.Count != standard {
+		d.ProblemAt("nodes.count", "a cluster of %s with %s each has %s, not %d", words.Count(n.Primaries, "primary"),
+			words.Count(n.Replicas, "replica"), words.Count(n.Least(), "node"), n.Count)
+	}
+	if n.Count = n.Least(); n.Count > lock.MostNodes {
+		d.ProblemAt("nodes.primaries", "a cluster of %s is too large: at most %d", words.Count(n.Count, "node"), lock.MostNodes)
+	}
+	if n.MinReplicas > n.Replicas {
+		d.ProblemAt("nodes.min_replicas_to_write", "a primary has %s, fewer than %d", words.Count(n.Replicas, "replica"), n.MinReplicas)
+	}
+	if n.NodeTimeout%time.Millisecond != 0 {
+		d.ProblemAt("nodes.node_timeout", "Redis counts it in whole milliseconds, not %v", n.NodeTimeout)
+	}
+}
+
+// checkSentinels makes sure that sentinels can watch the nodes.
+func (d *decoder) checkSentinels(n *Nodes) {
 	if n.Count < n.Least() && d.Sound("nodes.count") {
 		d.ProblemAt("nodes.count", "a failover needs at least %d nodes, not %d", n.Least(), n.Count)
 	} else if n.MinReplicas >= n.Count && d.Sound("nodes.count") {
@@ -151,9 +199,6 @@ func (d *decoder) checkWatch(n *Nodes) {
 	}
 	if n.Quorum > n.Sentinels && d.Sound("nodes.sentinels") {
 		d.ProblemAt("nodes.quorum", "%d is more than %s", n.Quorum, words.Count(n.Sentinels, "sentinel"))
-	}
-	if n.MaxLag%time.Second != 0 {
-		d.ProblemAt("nodes.min_replicas_max_lag", "Redis counts it in whole seconds, not %v", n.MaxLag)
 	}
 	if n.DownAfter%time.Millisecond != 0 || n.FailoverTimeout%time.Millisecond != 0 {
 		d.ProblemAt("nodes.down_after", "Redis counts down_after and failover_timeout in whole milliseconds")

@@ -112,9 +112,12 @@ func (f *Fault) DecodeYAML(d *yamlform.Decoder, n *yaml.Node, path string) {
 func (s *Setup) Cast() nemesis.Cast {
 	c := nemesis.Cast{Clients: ClientNames(s.Workload.Clients), Nodes: NodeNames(s.Nodes.Count)}
 	c.Endpoints = c.Nodes
-	if s.Nodes.Watched() {
+	switch {
+	case s.Nodes.Clustered():
+		c.Replicas = c.Nodes[min(len(c.Nodes), s.Nodes.Primaries):]
+	case s.Nodes.Watched():
 		c.Replicas, c.Sentinels = c.Nodes, SentinelNames(s.Nodes.Sentinels)
-	} else if s.Nodes.Replicated() {
+	case s.Nodes.Replicated():
 		c.Endpoints, c.Replicas = []string{primaryName}, c.Nodes[min(len(c.Nodes), 1):] // the count may be wrong
 	}
 	return c
@@ -185,9 +188,9 @@ func castFrom(key string) []string {
 	case "client":
 		return []string{"workload.clients"}
 	case "node", "nodes", "replica", "sentinel", "node or sentinel":
-		return []string{"nodes.count", "nodes.topology", "nodes.sentinels"}
+		return []string{"nodes.count", "nodes.topology", "nodes.sentinels", "nodes.primaries", "nodes.replicas"}
 	case "groups":
-		return []string{"nodes.count", "nodes.topology", "nodes.sentinels", "workload.clients"}
+		return []string{"nodes.count", "nodes.topology", "nodes.sentinels", "nodes.primaries", "nodes.replicas", "workload.clients"}
 	}
 	return nil
 }

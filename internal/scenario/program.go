@@ -140,6 +140,9 @@ func (s *Setup) wantsOtherNodes(r *program.Ready) string {
 	if s.Nodes.Watched() && !r.Elsewhere() && !r.Has(program.AsksSentinels) {
 		return "sentinels tell where the primary is, and it does not ask them"
 	}
+	if s.Nodes.Clustered() && !r.Elsewhere() && !r.Has(program.AsksCluster) {
+		return "the nodes are a Redis Cluster, and it has no client for one"
+	}
 	if n := s.Nodes.endpoints(); r.Class == program.Single && n > 1 {
 		return fmt.Sprintf("there are %s, and it locks on one", words.Count(n, "independent node"))
 	}

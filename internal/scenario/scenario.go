@@ -61,10 +61,11 @@ func StandardLock(algorithm string) lock.Config {
 
 // Nodes are the lock's nodes.
 type Nodes struct {
-	Count       int               `yaml:"count" doc:"how many; they are named A, B, C, ..." min:"1" max:"25" default:"5"`
+	Count       int               `yaml:"count" doc:"how many; they are named A, B, C, ...; with topology: cluster that follows from primaries and replicas" min:"1" max:"25" default:"5"`
 	Persistence world.Persistence `yaml:"persistence" doc:"what a node keeps on disk" default:"none" values:"none,rdb,aof-no,aof-everysec,aof-always"`
-	Topology    string            `yaml:"topology" doc:"independent: each on its own, as Redlock wants them; replicated: the first is the primary, the others follow it, and clients see the primary alone; sentinel: so, and Redis Sentinel watches them, makes another the primary when that is down, and tells clients who it is" default:"independent" values:"independent,replicated,sentinel"`
+	Topology    string            `yaml:"topology" doc:"independent: each on its own, as Redlock wants them; replicated: the first is the primary, the others follow it, and clients see the primary alone; sentinel: so, and Redis Sentinel watches them, makes another the primary when that is down, and tells clients who it is; cluster: Redis Cluster, whose first primary has the slot of the lock; it needs real servers in virtual time" default:"independent" values:"independent,replicated,sentinel,cluster"`
 	Watch       `yaml:",inline"`
+	Shards      `yaml:",inline"`
 	Elsewhere   `yaml:",inline"`
 }
 
@@ -74,16 +75,27 @@ type Watch struct {
 	Quorum          int           `yaml:"quorum" doc:"with topology: sentinel: how many sentinels must find the primary down before one of them starts a failover, for which it needs the votes of a majority of all" min:"1" max:"9" default:"2"`
 	DownAfter       time.Duration `yaml:"down_after" doc:"with topology: sentinel: after how long without an answer a sentinel takes a server for down (down-after-milliseconds)" min:"100ms" max:"1m" default:"2s"`
 	FailoverTimeout time.Duration `yaml:"failover_timeout" doc:"with topology: sentinel: how long a step of a failover may take; a failed one is tried again after twice as long (failover-timeout)" min:"100ms" max:"10m" default:"3s"`
-	MinReplicas     int           `yaml:"min_replicas_to_write" doc:"with topology: sentinel: the primary takes a write only while so many replicas have acknowledged within min_replicas_max_lag; 0: always (min-replicas-to-write)" max:"24" default:"0"`
-	MaxLag          time.Duration `yaml:"min_replicas_max_lag" doc:"with topology: sentinel: see min_replicas_to_write; whole seconds (min-replicas-max-lag)" min:"1s" max:"1h" default:"10s"`
+	MinReplicas     int           `yaml:"min_replicas_to_write" doc:"with topology: sentinel or cluster: a primary takes a write only while so many replicas have acknowledged within min_replicas_max_lag; 0: always (min-replicas-to-write)" max:"24" default:"0"`
+	MaxLag          time.Duration `yaml:"min_replicas_max_lag" doc:"with topology: sentinel or cluster: see min_replicas_to_write; whole seconds (min-replicas-max-lag)" min:"1s" max:"1h" default:"10s"`
 }
 
-// Watched reports whether sentinels watch the nodes.
-func (n Nodes) Watched() bool { return n.Topology == "sentinel" }
+// Shards are the parts of a Redis Cluster.
+type Shards struct {
+	Primaries   int           `yaml:"primaries" doc:"with topology: cluster: how many primaries share the slots; they are the first nodes, and A has the slot of the lock" min:"1" max:"9" default:"3"`
+	Replicas    int           `yaml:"replicas" doc:"with topology: cluster: how many replicas each primary has; they are the nodes behind the primaries, first one of each: with 3 primaries D follows A, E follows B, F follows C" max:"4" default:"1"`
+	NodeTimeout time.Duration `yaml:"node_timeout" doc:"with topology: cluster: after how long without an answer a node takes another for down (cluster-node-timeout)" min:"100ms" max:"10m" default:"15s"`
+}
 
-// Least is how many nodes there must be: a failover needs two.
+// Watched reports whether sentinels watch the nodes, Clustered whether they are a Redis Cluster.
+func (n Nodes) Watched() bool   { return n.Topology == "sentinel" }
+func (n Nodes) Clustered() bool { return n.Topology == "cluster" }
+
+// Least is how many nodes there must be: a failover needs two. Those of a cluster are all needed.
 func (n Nodes) Least() int {
-	if n.Watched() {
+	switch {
+	case n.Clustered():
+		return n.Primaries * (1 + n.Replicas)
+	case n.Watched():
 		return 2
 	}
 	return 1
@@ -98,8 +110,16 @@ func (n Nodes) Sentinel() *world.Sentinel {
 		MinReplicas: n.MinReplicas, MaxLag: n.MaxLag}
 }
 
-// Replicated reports whether clients see one primary.
-func (n Nodes) Replicated() bool { return n.Topology == "replicated" || n.Watched() }
+// Cluster is the Redis Cluster that the nodes are; nil: they are none.
+func (n Nodes) Cluster() *world.Cluster {
+	if !n.Clustered() {
+		return nil
+	}
+	return &world.Cluster{Primaries: n.Primaries, NodeTimeout: n.NodeTimeout, MinReplicas: n.MinReplicas, MaxLag: n.MaxLag}
+}
+
+// Replicated reports whether the lock is at one primary, which others follow.
+func (n Nodes) Replicated() bool { return n.Topology == "replicated" || n.Watched() || n.Clustered() }
 
 // endpoints is how many nodes clients see.
 func (n Nodes) endpoints() int {

@@ -27,9 +27,11 @@ var lockName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$`)
 // and underscores.
 func IsLockName(name string) bool { return lockName.MatchString(name) }
 
-// NewBuiltIn makes a built-in lock a stand-in.
+// NewBuiltIn makes a built-in lock a stand-in. It has a client for a cluster, which it has not as a lock program.
 func NewBuiltIn(c lock.Config, version string) *StandIn {
-	return &StandIn{BuiltIn: c, Ready: Describe(c, version)}
+	s := &StandIn{BuiltIn: c, Ready: Describe(c, version)}
+	s.Ready.Can = append(s.Ready.Can, program.AsksCluster)
+	return s
 }
 
 // Command is what stands behind --lock for it.

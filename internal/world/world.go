@@ -26,6 +26,9 @@ type Spec struct {
 	// Sentinel says who watches replicated nodes, and makes another the primary when that is down; nil: nobody
 	// does. Clients then ask the sentinels where the primary is.
 	Sentinel *Sentinel
+	// Cluster says what Redis Cluster the nodes are; nil: they are none. The first is the primary of the lock's
+	// slot. Clients then go where that is.
+	Cluster *Cluster
 	// SharedStore: the resource lives on the first node.
 	SharedStore bool
 	// Postgres: the resource lives in PostgreSQL, or behaves so.
@@ -65,6 +68,9 @@ func (s *Spec) Check() error {
 	if s.Sentinel != nil {
 		err = errors.Join(err, s.Sentinel.check(s.Nodes))
 	}
+	if c := s.Cluster; c != nil && (c.Primaries < 1 || len(s.Nodes)%c.Primaries != 0) {
+		err = errors.Join(err, fmt.Errorf("%d nodes are no cluster with %d primaries", len(s.Nodes), c.Primaries))
+	}
 	for _, p := range s.Needs {
 		err = errors.Join(err, check(powerNames, "power", p))
 	}
@@ -95,6 +101,22 @@ type Sentinel struct {
 	MinReplicas int
 	MaxLag      time.Duration
 }
+
+// Cluster is a Redis Cluster. The first nodes are its primaries, which share the slots; the others follow them, one after the other.
+type Cluster struct {
+	Primaries int
+	// NodeTimeout is how long a node must not have answered to be taken for down.
+	NodeTimeout time.Duration
+	// MinReplicas and MaxLag are those of Sentinel.
+	MinReplicas int
+	MaxLag      time.Duration
+}
+
+// NoModelOfCluster is why models cannot be a Redis Cluster, NoLiveCluster why servers in real time cannot.
+const (
+	NoModelOfCluster = "a Redis Cluster is not available on models: real servers are one in virtual time (--world virtual --nodes process)"
+	NoLiveCluster    = "a Redis Cluster is not available in this world yet: --world virtual --nodes process"
+)
 
 // check refuses sentinels that could not do their work.
 func (s *Sentinel) check(nodes []Node) error {

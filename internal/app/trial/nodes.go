@@ -15,6 +15,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/words"
+	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual/guests"
 )
@@ -105,11 +106,14 @@ func (a *askedVersions) of(ctx context.Context, path string) (string, error) {
 // variants then stand on the same ground. What cannot be had there is not applicable.
 func (t *trial) prepareVirtual(ctx context.Context) error {
 	programs := slices.ContainsFunc(t.subjects, func(s subject) bool { return s.program() != nil })
+	clusters := slices.ContainsFunc(t.subjects, func(s subject) bool { return s.Setup.Nodes.Clustered() })
 	switch {
 	case programs && t.Nodes == Model:
 		return ErrOnModel
+	case clusters && t.Nodes != Model && !programs: // no model is one
 	case !programs && t.Nodes != server.Process:
 		t.Nodes = Model
+		t.refuseClusters(world.NoModelOfCluster)
 		return nil
 	}
 	t.Nodes = server.Process
@@ -131,6 +135,15 @@ func (t *trial) prepareVirtual(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// refuseClusters says why the nodes of some variants, a Redis Cluster, cannot be had.
+func (t *trial) refuseClusters(why string) {
+	for i := range t.subjects {
+		if s := &t.subjects[i]; s.notApplicable == "" && s.Setup.Nodes.Clustered() {
+			s.notApplicable = why
+		}
+	}
 }
 
 // guests says what of a variant is real in virtual time, and where the logs go.

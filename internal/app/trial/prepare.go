@@ -6,6 +6,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/postgres"
@@ -18,6 +19,7 @@ func (t *trial) prepareLive(ctx context.Context) (err error) {
 	if t.Nodes, err = server.Settle(ctx, t.Nodes, t.Redis); err != nil {
 		return &EnvironmentError{Err: err, Hint: hintFor(t.Nodes, err)}
 	}
+	t.refuseClusters(world.NoLiveCluster)
 	for i := range t.subjects {
 		setup := &t.subjects[i].Setup
 		if t.subjects[i].notApplicable != "" {

@@ -80,6 +80,8 @@ const (
 	KeepsBusy Ability = "busy"
 	// AsksSentinels: the program asks Redis Sentinel where the primary is.
 	AsksSentinels Ability = "sentinel"
+	// AsksCluster: the program has a client for Redis Cluster, which goes where the slot of a key is.
+	AsksCluster Ability = "cluster"
 	// SetsUpAgain: the program takes another setup when it holds nothing and nothing is asked of it, and is then as after its first.
 	SetsUpAgain Ability = "setup-again"
 	// DoesWithoutTTL: setup may be without a TTL, and the lock's key has no end then.
@@ -88,7 +90,7 @@ const (
 
 // Abilities are all of them.
 func Abilities() []Ability {
-	return []Ability{TellsValidity, Renews, TellsLoss, Extends, Forgets, TellsToken, TellsOwner, AsksSentinels, KeepsBusy, SetsUpAgain,
+	return []Ability{TellsValidity, Renews, TellsLoss, Extends, Forgets, TellsToken, TellsOwner, AsksSentinels, AsksCluster, KeepsBusy, SetsUpAgain,
 		DoesWithoutTTL}
 }
 
@@ -256,6 +258,8 @@ const (
 	Replicated = "replicated"
 	// Watched: sentinels tell where the primary is; there are no nodes to name.
 	Watched = "sentinel"
+	// Clustered: the nodes are a Redis Cluster; each of them tells where a slot is.
+	Clustered = "cluster"
 )
 
 // Lock is the lock to take.

@@ -3,6 +3,7 @@ package scenariotest
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -17,4 +18,10 @@ func Shipped(t testing.TB) []*scenario.Scenario {
 		t.Fatal(err)
 	}
 	return list
+}
+
+// OnModels are those whose nodes can be models: not a Redis Cluster.
+func OnModels(t testing.TB) []*scenario.Scenario {
+	t.Helper()
+	return slices.DeleteFunc(Shipped(t), func(s *scenario.Scenario) bool { return s.Variants[0].Setup.Nodes.Clustered() })
 }

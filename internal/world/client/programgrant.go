@@ -134,6 +134,8 @@ func (s *SetupMessage) ProgramSetup(points []string) (program.Setup, error) {
 	}
 	if len(s.Sentinels) > 0 {
 		p.Topology, p.Master = program.Watched, s.Master
+	} else if s.Clustered {
+		p.Topology = program.Clustered
 	} else if s.Replicated {
 		p.Topology = program.Replicated
 	}

@@ -104,6 +104,8 @@ type SetupMessage struct {
 	Nodes []Address `json:"nodes"`
 	// Replicated: what listens there is the primary of several.
 	Replicated bool `json:"replicated,omitempty"`
+	// Clustered: the nodes are a Redis Cluster.
+	Clustered bool `json:"clustered,omitempty"`
 	// Sentinels know the primary as Master, in the place of Nodes.
 	Sentinels []Address `json:"sentinels,omitempty"`
 	Master    string    `json:"master,omitempty"`

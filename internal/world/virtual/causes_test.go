@@ -17,7 +17,7 @@ import (
 // scenarios; a new line needs the same.
 func TestCauses(t *testing.T) {
 	var list strings.Builder
-	for _, s := range scenariotest.Shipped(t) {
+	for _, s := range scenariotest.OnModels(t) {
 		for _, v := range s.Variants {
 			var wanted []checker.Property
 			for _, e := range v.Expect {

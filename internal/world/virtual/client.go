@@ -205,6 +205,9 @@ func newEnv(c *clientHost) *env {
 		remotes[i] = remote{e: e, l: l}
 		e.nodes[i] = &remotes[i]
 	}
+	if c.w.spec.Cluster != nil {
+		e.nodes = []command.Node{&clusterClient{w: c.w, servers: remotes[:len(c.links)]}}
+	}
 	if len(c.w.sentinels) > 0 {
 		e.nodes = []command.Node{newFailover(e, remotes[:len(c.links)])}
 	}

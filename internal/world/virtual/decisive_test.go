@@ -25,7 +25,7 @@ import (
 func TestDecisive(t *testing.T) {
 	seeds := uint64(suite.Amount(t, 10, 2))
 	byFaults, byEvents := 0, 0
-	for _, s := range scenariotest.Shipped(t) {
+	for _, s := range scenariotest.OnModels(t) {
 		for _, v := range s.Variants {
 			for seed := range seeds {
 				h := act(t, s, v, seed, nil, fresh)

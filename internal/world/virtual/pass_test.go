@@ -17,7 +17,7 @@ import (
 // each message and each sleep waits for its event. A timer that does nothing, due more
 // often than any message takes, keeps time from being moved on.
 func TestPassingIsWaiting(t *testing.T) {
-	list := append(scenariotest.Shipped(t),
+	list := append(scenariotest.OnModels(t),
 		parsed(t, "name: timeouts\nlock: {algorithm: redlock, node_timeout: 450us}\nworkload: {clients: 3, sections: 2}\n"))
 	const often = leastDelay / 2
 	seeds := uint64(suite.Amount(t, 3, 1))

@@ -337,7 +337,9 @@ func (w *World) Promote(name string) error {
 	} else {
 		w.leadServers(h)
 	}
-	w.record(history.Event{Process: name, Type: history.Info, F: history.NodePromoted})
+	if w.spec.Cluster == nil { // whose nodes tell that themselves
+		w.record(history.Event{Process: name, Type: history.Info, F: history.NodePromoted})
+	}
 	return nil
 }
 

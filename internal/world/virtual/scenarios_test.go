@@ -38,7 +38,7 @@ func fresh(spec world.Spec) (world.World, error) { return virtual.Open(context.B
 // verdicts that its file expects, which are those of the live world.
 func TestScenariosAsInTheLiveWorld(t *testing.T) {
 	seeds := uint64(suite.Amount(t, 20, 3))
-	for _, s := range scenariotest.Shipped(t) {
+	for _, s := range scenariotest.OnModels(t) {
 		t.Run(s.Name, func(t *testing.T) {
 			for _, v := range s.Variants {
 				for seed := range seeds {
@@ -65,7 +65,7 @@ func TestScenariosAsInTheLiveWorld(t *testing.T) {
 // TestSameSeedSameHistory acts out a thousand seeds twice: in a fresh world, and
 // in one that has been used for others before.
 func TestSameSeedSameHistory(t *testing.T) {
-	all := scenariotest.Shipped(t)
+	all := scenariotest.OnModels(t)
 	seeds := uint64(suite.Amount(t, 1000, 200))
 	var engine virtual.Engine
 	defer engine.Close()

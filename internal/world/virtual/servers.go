@@ -22,6 +22,8 @@ type Servers interface {
 	Server(h *Host) (Server, error)
 	// Settled reports that replicas have all that their primary has, as when a run begins.
 	Settled() bool
+	// HostAt is the host that has an address with a port; empty: none has.
+	HostAt(address string) string
 	// Versions names the programs, and their versions.
 	Versions() map[string]string
 }
@@ -35,7 +37,7 @@ type Server interface {
 	// Accept takes a connection, and says who takes what comes over it; nil: nothing listens there, and it is refused. A
 	// process that stands still can be asked, too.
 	Accept(c *ServerConn) End
-	// Follow makes it the replica of another host from now on; of none, where the name is empty.
+	// Follow makes it the replica of another host from now on; of none, where the name is empty: in a cluster it takes the slots over.
 	Follow(primary string)
 	// Pause lets the process stand still, Resume go on; Kill ends it, and its connections hear no more.
 	Pause()
@@ -54,7 +56,8 @@ func (h *Host) Now() time.Duration             { return h.w.s.now }
 
 // Follows is the host whose replica the server is from the start; empty: it is nobody's.
 func (h *Host) Follows() string {
-	if first := h.w.spec.Nodes[0].Name; h.w.spec.Replicated && h.name != first && h.name != history.ResourceProcess {
+	s := &h.w.spec
+	if first := s.Nodes[0].Name; s.Replicated && s.Cluster == nil && h.name != first && h.name != history.ResourceProcess {
 		return first
 	}
 	return ""
@@ -527,7 +530,15 @@ func (w *World) newServers() error {
 		w.store = h
 		all = append(all, h)
 	}
-	if w.spec.Replicated {
+	if w.spec.Cluster != nil { // all of them talk with each other
+		for _, from := range w.nodes {
+			for _, to := range w.nodes {
+				if from != to {
+					w.lineLink(from, to)
+				}
+			}
+		}
+	} else if w.spec.Replicated {
 		for _, replica := range w.nodes[1:] { // others are there when somebody dials
 			w.lineLink(replica, w.nodes[0])
 		}
@@ -589,6 +600,9 @@ func (w *World) awaitSettled() error {
 // leadServers lets a server be the primary, and the others that run follow it.
 func (w *World) leadServers(primary *Host) {
 	primary.process().server.Follow("")
+	if w.spec.Cluster != nil { // who follows it is for the cluster to decide
+		return
+	}
 	for _, h := range w.nodes {
 		if h != primary {
 			h.runOrDefer(func() { h.process().server.Follow(primary.name) })

@@ -33,6 +33,7 @@ func (s *byteServers) Server(h *Host) (Server, error) {
 
 func (s *byteServers) Versions() map[string]string { return nil }
 func (s *byteServers) Settled() bool               { return true }
+func (s *byteServers) HostAt(string) string        { return "" }
 
 type byteServer struct {
 	h *Host
@@ -177,7 +178,7 @@ func TestServersAreTheModel(t *testing.T) {
 	defer many.Close()
 	seeds := uint64(suite.Amount(t, 20, 3))
 	compared := 0
-	for _, s := range append(scenariotest.Shipped(t),
+	for _, s := range append(scenariotest.OnModels(t),
 		parsed(t, "name: timeouts\nlock: {algorithm: redlock, node_timeout: 450us}\nworkload: {clients: 3, sections: 2}\n")) {
 		for _, v := range s.Variants {
 			for seed := range seeds {
@@ -585,6 +586,7 @@ func (f failing) Server(*Host) (Server, error) {
 
 func (failing) Versions() map[string]string { return nil }
 func (failing) Settled() bool               { return true }
+func (failing) HostAt(string) string        { return "" }
 
 type neverStarts struct{ Server }
 

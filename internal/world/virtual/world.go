@@ -199,6 +199,9 @@ func (w *World) checkRoles(spec *world.Spec) error {
 	if w.order != nil && w.servers != nil {
 		return errors.New("nobody can decide the order of all messages where servers answer")
 	}
+	if spec.Cluster != nil && w.servers == nil {
+		return errors.New(world.NoModelOfCluster)
+	}
 	if spec.Sentinel != nil && w.servers != nil {
 		return errors.New("sentinels watch models of Redis alone in virtual time, and no servers")
 	}
@@ -263,16 +266,21 @@ func (w *World) openClients() error {
 	w.clients = w.clients[:0]
 	for _, name := range w.spec.Clients {
 		ends := w.nodes
-		if w.spec.Replicated && w.spec.Sentinel == nil {
+		if w.spec.Replicated && w.spec.Sentinel == nil && w.spec.Cluster == nil {
 			ends = w.nodes[:1]
 		}
 		c := &clientHost{w: w, name: name, links: make([]*clientLink, 0, len(ends))}
 		for _, n := range ends {
 			c.links = append(c.links, w.newLink(name, n))
 		}
-		if w.spec.Sentinel != nil {
+		switch {
+		case w.spec.Cluster != nil:
+			for _, l := range c.links[1:] { // it has a connection to the first alone
+				l.idle = l.idle[:0]
+			}
+		case w.spec.Sentinel != nil:
 			c.openSentinelLinks()
-		} else if w.spec.Replicated {
+		case w.spec.Replicated:
 			c.links[0].name.To = world.Primary
 		}
 		for _, l := range c.links {

@@ -137,12 +137,15 @@ func TestShippedScenarios(t *testing.T) {
 	}
 	programs := 0
 	for _, s := range scenariotest.Shipped(t) {
-		if slices.ContainsFunc(s.Variants, func(v scenario.Variant) bool { return v.Setup.Lock.Program != nil }) {
+		if slices.ContainsFunc(s.Variants, func(v scenario.Variant) bool {
+			return v.Setup.Lock.Program != nil || v.Setup.Nodes.Clustered()
+		}) {
 			programs++
 		}
 	}
 	if len(offer.Scenarios)+programs != len(scenariotest.Shipped(t)) {
-		t.Errorf("%d scenarios are offered, and %d have programs, of %d", len(offer.Scenarios), programs, len(scenariotest.Shipped(t)))
+		t.Errorf("%d scenarios are offered, and %d have programs or are clusters, of %d",
+			len(offer.Scenarios), programs, len(scenariotest.Shipped(t)))
 	}
 	for _, s := range offer.Scenarios {
 		a := engine.Play(context.Background(), engine.Experiment{YAML: s.YAML, Seed: 1, ID: "p", Width: 900})

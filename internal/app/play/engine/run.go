@@ -299,7 +299,7 @@ func Offer() (Choices, error) {
 		return c, err
 	}
 	for _, s := range shipped {
-		if slices.ContainsFunc(s.Variants, func(v scenario.Variant) bool { return v.Setup.Lock.Program != nil }) {
+		if slices.ContainsFunc(s.Variants, func(v scenario.Variant) bool { return v.Setup.Lock.Program != nil || v.Setup.Nodes.Clustered() }) {
 			continue
 		}
 		one := Shipped{Name: s.Name, Title: s.Title, YAML: s.Text}

@@ -162,6 +162,8 @@ type guests struct {
 	// failed: what is left on the machines is not to be used again. parting: the run is over, and they may be; stirred: a lock program
 	// has said or asked for something since.
 	failed, parting, stirred bool
+	// lookAgain is when to look again whether a cluster is whole.
+	lookAgain time.Duration
 	// ports counts those of connections that the world opens.
 	ports int
 

@@ -80,9 +80,10 @@ func (s *redisServer) started() error {
 
 // step takes in what commands did that came over a connection.
 func (s *redisServer) step(c *virtual.ServerConn, number uint64, commands [][]string) error {
-	if c.Port() != 0 { // a replica's, which changes nothing
+	if c.Port() != 0 { // another server's, which changes nothing
 		return s.own()
 	}
+	s.shard.look()
 	var err error
 	if s.keys != nil {
 		err = s.keys.Step(keylog.Batch{Connection: strconv.FormatUint(number, 10), Caller: c.From(), Commands: commands,
@@ -93,6 +94,7 @@ func (s *redisServer) step(c *virtual.ServerConn, number uint64, commands [][]st
 
 // own takes in what the server did by itself, or its primary had it do.
 func (s *redisServer) own() error {
+	s.shard.look()
 	switch {
 	case s.keys == nil:
 		return s.readLog()

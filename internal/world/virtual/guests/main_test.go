@@ -126,7 +126,7 @@ var chosen = []string{
 // scenarios are those that run with real servers: all of them in the suite `all`, else some.
 func scenarios(t testing.TB, some []string) (list []*scenario.Scenario) {
 	t.Helper()
-	for _, s := range scenariotest.Shipped(t) {
+	for _, s := range scenariotest.OnModels(t) {
 		if some == nil || slices.Contains(some, s.Name) {
 			list = append(list, s)
 		}

@@ -42,6 +42,9 @@ func Refusal(spec *world.Spec, o Options) string {
 			return "a lock program meets real servers"
 		}
 	}
+	if spec.Cluster != nil && o.Server == "" {
+		return world.NoModelOfCluster
+	}
 	if spec.Sentinel != nil {
 		return "Redis Sentinel is not run in virtual time with real servers yet: --world live"
 	}

@@ -190,7 +190,8 @@ func (p *lockProgram) setUp(then func()) {
 // setup is what the program is told.
 func (p *lockProgram) setup() (program.Setup, error) {
 	s := &p.g.spec
-	m := client.SetupMessage{Client: p.m.Client(), Seed: s.Seed, Lock: p.m.Config(), Replicated: s.Replicated, Points: s.Points}
+	m := client.SetupMessage{Client: p.m.Client(), Seed: s.Seed, Lock: p.m.Config(), Points: s.Points,
+		Replicated: s.Replicated, Clustered: s.Cluster != nil}
 	for _, name := range p.m.Nodes() {
 		m.Nodes = append(m.Nodes, client.Address{Name: name, Address: p.g.addressOf(name)})
 	}

@@ -28,6 +28,8 @@ type redisServer struct {
 	// keys follows the lock's keys, log the log of the resource; nil: neither is there.
 	keys *keylog.Journal
 	log  *journal.Follower
+	// shard is its part in a cluster; nil: it has none.
+	shard *shard
 	// redis and valkey are the versions that it tells; valkey is empty for Redis.
 	redis, valkey string
 }
@@ -75,6 +77,9 @@ func answersTo(ask func([]byte) ([]byte, error), commands ...[]string) (answers 
 
 // inStep implements kind: a replica has what its primary has, and the primary knows it, as it is when a run begins.
 func (s *redisServer) inStep() bool {
+	if s.shard != nil && !s.shard.isWhole() {
+		return false
+	}
 	if s.follows == "" {
 		return true
 	}
@@ -116,6 +121,9 @@ func (s *redisServer) command() (path string, args []string) {
 	}
 	args = redisArguments(s.host, s.dir, save, journal, fsyncOf(s.h.Persistence()))
 	args = append(args, "--hz", strconv.Itoa(s.h.Persistence().Ticks()))
+	if s.shard != nil {
+		return s.g.o.Server, append(args, s.shard.arguments()...)
+	}
 	if s.life > 1 { // nobody tells it whom to follow, as in the other worlds
 		s.follows = ""
 	}
@@ -156,6 +164,13 @@ func fsyncOf(p world.Persistence) string {
 
 // prepareDisk implements kind.
 func (s *redisServer) prepareDisk(keep world.Keep) error {
+	if s.shard != nil {
+		return s.shard.prepareDisk(keep)
+	}
+	return s.prepareData(keep)
+}
+
+func (s *redisServer) prepareData(keep world.Keep) error {
 	if keep == world.KeepNothing || s.h.Persistence() == world.NoPersistence {
 		return s.wipe()
 	}
@@ -172,8 +187,13 @@ func (s *redisServer) prepareDisk(keep world.Keep) error {
 
 // Follow implements kind.
 func (s *redisServer) Follow(primary string) {
-	s.follows, s.doubtful = primary, true
+	s.doubtful = true
 	words := []string{"replicaof", "no", "one"}
+	if s.shard != nil {
+		words = []string{"cluster", "failover", "takeover"}
+	} else {
+		s.follows = primary
+	}
 	if primary != "" {
 		words = []string{"replicaof", s.g.hosts[primary].String(), strconv.Itoa(redisPort)}
 	}

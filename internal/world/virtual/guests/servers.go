@@ -78,7 +78,11 @@ func (g *guests) Server(h *virtual.Host) (virtual.Server, error) {
 	if g.spec.LockStore == client.Etcd && h.Name() != history.ResourceProcess {
 		s.kind = &etcdServer{server: s}
 	} else {
-		s.kind = &redisServer{server: s, follows: h.Follows()}
+		redis := &redisServer{server: s, follows: h.Follows()}
+		if g.spec.Cluster != nil && h.Name() != history.ResourceProcess {
+			redis.shard = newShard(redis)
+		}
+		s.kind = redis
 	}
 	g.servers = append(g.servers, s)
 	return s, nil
@@ -149,7 +153,12 @@ const noDecay = "dirty_decay_ms:-1,muzzy_decay_ms:-1"
 func (s *server) outputs() supervisor.Command {
 	life := s.life
 	return supervisor.Command{
-		Output: func(line []byte) { _, _ = s.file.Write(append(line, '\n')) },
+		Output: func(line []byte) {
+			if redis, is := s.kind.(*redisServer); is {
+				redis.shard.said(string(line))
+			}
+			_, _ = s.file.Write(append(line, '\n'))
+		},
 		Errors: func(text []byte) { _, _ = s.file.Write(text) },
 		Ended:  func(how string) { s.g.want(func() { s.ended(life, how) }) }}
 }
@@ -195,6 +204,12 @@ func (s *server) lookForStart() {
 
 // Settled implements virtual.Servers.
 func (g *guests) Settled() bool {
+	if g.spec.Cluster != nil {
+		if g.sup.Now() < g.lookAgain {
+			return false
+		}
+		g.lookAgain = g.sup.Now() + lookForCluster
+	}
 	return !slices.ContainsFunc(g.servers, func(s *server) bool { return !s.inStep() })
 }
 

@@ -1,0 +1,257 @@
+//go:build linux && amd64
+
+package guests
+
+import (
+	"bytes"
+	"crypto/sha1" //nolint:gosec // for names, which are no secret
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
+
+// A cluster is one from the start: each node begins with the file that it would have written when all had met, with names that come from
+// the seed. A meeting takes 6 to 10 s of virtual time, and ends in the same.
+
+const (
+	// clusterFile is where a node keeps what it knows of the cluster.
+	clusterFile = "nodes.conf"
+	// busPort is where nodes talk to each other.
+	busPort = redisPort + 10_000
+	// lookForCluster is how often somebody looks whether the cluster is whole, before a run.
+	lookForCluster = 100 * time.Millisecond
+)
+
+// shard is a server's part in a Redis Cluster.
+type shard struct {
+	s *redisServer
+	// file is what it knew of the cluster when somebody looked last.
+	file []byte
+	// sees is what that says.
+	sees sight
+}
+
+// sight is the cluster in the eyes of a node.
+type sight struct {
+	// owner has the slot of the lock's key, with a configuration of an epoch.
+	owner string
+	epoch int64
+	// follows is whose replica the node itself is; empty: it is a primary.
+	follows string
+	// failed are those that it takes for failed, with a majority.
+	failed []string
+}
+
+func newShard(s *redisServer) *shard { return &shard{s: s} }
+
+// clusterID is the name that a node has in the cluster.
+func (g *guests) clusterID(node string) string {
+	return fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "%d %s", g.spec.Seed, node))) //nolint:gosec // see above
+}
+
+// lockSlot is the slot of the lock's key.
+func (g *guests) lockSlot() int {
+	key := g.spec.Lock.Key
+	if len(g.spec.LockKeys) > 0 {
+		key = strings.ReplaceAll(strings.ReplaceAll(g.spec.LockKeys[0], program.KeyPattern, key), "*", "")
+	}
+	return command.Slot(key)
+}
+
+// slotsOf are the slots of a primary, as from and to. The first primary has that of the lock.
+func (g *guests) slotsOf(primary int) (from, to int) {
+	n := g.spec.Cluster.Primaries
+	part := (primary + g.lockSlot()*n/command.Slots) % n
+	bound := func(i int) int { return (i*command.Slots + n - 1) / n }
+	return bound(part), bound(part+1) - 1
+}
+
+// arguments are those of the server.
+func (c *shard) arguments() []string {
+	cluster := c.s.g.spec.Cluster
+	return []string{"--cluster-enabled", "yes", "--cluster-config-file", clusterFile, "--cluster-announce-ip", c.s.host.String(),
+		"--cluster-node-timeout", strconv.FormatInt(cluster.NodeTimeout.Milliseconds(), 10), "--repl-ping-replica-period", "10",
+		"--min-replicas-to-write", strconv.Itoa(cluster.MinReplicas),
+		"--min-replicas-max-lag", strconv.FormatInt(int64(cluster.MaxLag/time.Second), 10)}
+}
+
+// prepareDisk leaves the file that the node has of the cluster, which it syncs whatever it does with its data. Only an empty disk has none.
+func (c *shard) prepareDisk(keep world.Keep) error {
+	path := filepath.Join(c.s.dir, clusterFile)
+	file, err := os.ReadFile(path)
+	if c.s.life == 0 {
+		file, err = c.firstFile(), nil
+	}
+	if err := errors.Join(err, c.s.prepareData(keep)); err != nil {
+		return err
+	}
+	if c.s.life > 0 && keep == world.KeepNothing {
+		return nil
+	}
+	return os.WriteFile(path, file, 0o600) //nolint:gosec // in a folder of the run's own
+}
+
+// firstFile is what the node knows of the cluster at the start.
+func (c *shard) firstFile() []byte {
+	g, n := c.s.g, c.s.g.spec.Cluster.Primaries
+	var b bytes.Buffer
+	for i, node := range g.spec.Nodes {
+		flags, of := "master", "-"
+		if i >= n {
+			flags, of = "slave", g.clusterID(g.spec.Nodes[i%n].Name)
+		}
+		if node.Name == c.s.h.Name() {
+			flags = "myself," + flags
+		}
+		fmt.Fprintf(&b, "%s %s:%d@%d %s %s 0 0 %d connected", g.clusterID(node.Name), g.hosts[node.Name], redisPort, busPort, flags, of, i%n+1)
+		if i < n {
+			from, to := g.slotsOf(i)
+			fmt.Fprintf(&b, " %d-%d", from, to)
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "vars currentEpoch %d lastVoteEpoch 0\n", n)
+	return b.Bytes()
+}
+
+// isWhole reports that the node sees all others, and that they serve.
+func (c *shard) isWhole() bool {
+	c.look()
+	info, err := c.s.do("cluster", "info")
+	if err != nil || !strings.Contains(info, "cluster_state:ok") {
+		return false
+	}
+	nodes, err := c.s.do("cluster", "nodes")
+	return err == nil && strings.Count(nodes, " connected") == len(c.s.g.spec.Nodes) && !strings.Contains(nodes, "fail")
+}
+
+// look takes in what the node knows of the cluster since it has run.
+func (c *shard) look() {
+	if c == nil {
+		return
+	}
+	file, err := os.ReadFile(filepath.Join(c.s.dir, clusterFile))
+	if err != nil || bytes.Equal(file, c.file) {
+		return
+	}
+	c.file = file
+	before := c.sees
+	if c.sees, err = c.parse(string(file)); err != nil {
+		c.s.check(err)
+		return
+	}
+	c.s.follows = c.sees.follows
+	c.tell(before)
+}
+
+// parse reads the file.
+func (c *shard) parse(file string) (v sight, err error) {
+	g := c.s.g
+	names := make(map[string]string)
+	for _, n := range g.spec.Nodes {
+		names[g.clusterID(n.Name)] = n.Name
+	}
+	slot := g.lockSlot()
+	for line := range strings.Lines(file) {
+		f := strings.Fields(line)
+		if len(f) < 8 {
+			continue
+		}
+		flags := strings.Split(f[2], ",")
+		if slices.Contains(flags, "myself") {
+			v.follows = names[f[3]]
+		}
+		if slices.Contains(flags, "fail") {
+			v.failed = append(v.failed, names[f[0]])
+		}
+		for _, slots := range f[8:] {
+			from, to, several := strings.Cut(slots, "-")
+			if !several {
+				to = from
+			}
+			first, err1 := strconv.Atoi(from)
+			last, err2 := strconv.Atoi(to)
+			if err := errors.Join(err1, err2); err != nil {
+				return v, fmt.Errorf("slots %q in %s: %w", slots, clusterFile, err)
+			}
+			if first <= slot && slot <= last {
+				v.owner = names[f[0]]
+				if v.epoch, err = strconv.ParseInt(f[6], 10, 64); err != nil {
+					return v, fmt.Errorf("epoch %q in %s: %w", f[6], clusterFile, err)
+				}
+			}
+		}
+	}
+	return v, nil
+}
+
+// tell tells what is other than before. What a node knows when the run begins is known.
+func (c *shard) tell(before sight) {
+	me := c.s.h.Name()
+	if was, is := before.owner == me, c.sees.owner == me; is && !was {
+		c.record(history.Event{F: history.NodePromoted})
+	} else if was && !is {
+		c.record(history.Event{F: history.NodeDemoted})
+	}
+	if before.owner != c.sees.owner {
+		c.recordSight(history.ClusterSlot, c.sees.owner)
+	}
+	for _, node := range c.sees.failed {
+		if !slices.Contains(before.failed, node) {
+			c.recordSight(history.ClusterFailed, node)
+		}
+	}
+	for _, node := range before.failed {
+		if !slices.Contains(c.sees.failed, node) {
+			c.recordSight(history.ClusterBack, node)
+		}
+	}
+}
+
+func (c *shard) recordSight(word, about string) {
+	c.record(history.Event{F: history.Cluster,
+		Value: history.Value{Rare: &history.Rare{Detail: word, Target: about, Epoch: history.Some(c.sees.epoch)}}})
+}
+
+func (c *shard) record(e history.Event) {
+	e.Process, e.Type = c.s.h.Name(), history.Info
+	if c.s.g.begun && c.s.g.record != nil {
+		c.s.g.record(e)
+	}
+}
+
+// said takes in a line that the server logs.
+func (c *shard) said(line string) {
+	if c == nil {
+		return
+	}
+	_, state, is := strings.Cut(line, "Cluster state changed: ")
+	if !is {
+		return
+	}
+	word := history.ClusterRefuses
+	if strings.TrimSpace(state) == "ok" {
+		word = history.ClusterServes
+	}
+	c.s.g.want(func() { c.recordSight(word, "") })
+}
+
+// HostAt implements virtual.Servers.
+func (g *guests) HostAt(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host).To4(); err == nil && ip != nil && port == strconv.Itoa(redisPort) {
+		return g.hostAt([4]byte(ip))
+	}
+	return ""
+}

@@ -143,7 +143,8 @@ func TestSchemaKnowsTheWords(t *testing.T) {
 	ready := list["from.ready"].Properties
 	same("can", ready["can"].Items.Enum, prefixed("", program.Abilities()...))
 	same("class", ready["class"].Enum, prefixed("", program.Classes()...))
-	same("topology", list["to.setup"].Properties["topology"].Enum, []string{program.Independent, program.Replicated, program.Watched, program.Clustered})
+	same("topology", list["to.setup"].Properties["topology"].Enum,
+		[]string{program.Independent, program.Replicated, program.Watched, program.Clustered})
 	messages := slices.DeleteFunc(slices.Collect(maps.Keys(list)), func(name string) bool { return !strings.Contains(name, ".") })
 	same("messages", messages, slices.Concat(
 		prefixed("to.", program.Hello, program.SetupType,

@@ -90,8 +90,8 @@ const (
 
 // Abilities are all of them.
 func Abilities() []Ability {
-	return []Ability{TellsValidity, Renews, TellsLoss, Extends, Forgets, TellsToken, TellsOwner, AsksSentinels, AsksCluster, KeepsBusy, SetsUpAgain,
-		DoesWithoutTTL}
+	return []Ability{TellsValidity, Renews, TellsLoss, Extends, Forgets, TellsToken, TellsOwner, AsksSentinels, AsksCluster, KeepsBusy,
+		SetsUpAgain, DoesWithoutTTL}
 }
 
 // Class says what keeps the lock.

@@ -132,11 +132,12 @@ func (s *SetupMessage) ProgramSetup(points []string) (program.Setup, error) {
 		Topology: program.Independent, BusyMS: busy,
 		Points: slices.DeleteFunc(slices.Clone(s.Points), func(name string) bool { return !slices.Contains(points, name) }),
 	}
-	if len(s.Sentinels) > 0 {
+	switch {
+	case len(s.Sentinels) > 0:
 		p.Topology, p.Master = program.Watched, s.Master
-	} else if s.Clustered {
+	case s.Clustered:
 		p.Topology = program.Clustered
-	} else if s.Replicated {
+	case s.Replicated:
 		p.Topology = program.Replicated
 	}
 	if p.Nodes, err = programNodes(s.Nodes); err == nil {

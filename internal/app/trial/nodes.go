@@ -116,11 +116,16 @@ func (t *trial) prepareVirtual(ctx context.Context) error {
 		t.refuseClusters(world.NoModelOfCluster)
 		return nil
 	}
-	t.Nodes = server.Process
 	path, version, err := VirtualServer(ctx, t.Redis)
+	if err != nil && !programs && t.Nodes == server.Auto {
+		t.Nodes = Model
+		t.refuseClusters(fmt.Sprintf("a Redis Cluster needs real servers: %v", err))
+		return nil
+	}
 	if err != nil {
 		return err
 	}
+	t.Nodes = server.Process
 	t.server, t.serverVersion = path, version
 	if slices.ContainsFunc(t.subjects, func(s subject) bool { return s.program() != nil && s.program().Store == program.Etcd }) {
 		if t.etcd, err = server.FindEtcd(); err != nil {

@@ -264,7 +264,7 @@ var strangeThings = map[string]strangeThing{
 	"acquire: other port": {do: dials("tcp", "127.0.1.1:1"), ending: fine, says: "connection refused"},
 	"acquire: other host": {do: dials("tcp", "127.0.3.2:6379"), ending: fine, says: "connection refused"},
 	"acquire: IPv6":       {do: dials("tcp", "[::1]:1"), ending: fine, says: "address family not supported"},
-	"acquire: UDP":        {do: dials("udp", "1.1.1.1:53"), ending: fine, says: "address family not supported"},
+	"acquire: UDP":        {do: dials("udp", "1.1.1.1:53"), ending: fine, says: "network is unreachable"},
 	"acquire: a name":     {do: dials("tcp", "example.com:80"), ending: fine, says: "no such host"},
 	"acquire: Unix":       {do: dials("unix", "/nowhere/at/all"), ending: fine, says: "no such file"},
 	"acquire: files":      {do: readFiles, ending: fine, says: "read"},

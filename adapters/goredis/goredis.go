@@ -11,9 +11,9 @@ import (
 	"github.com/redlock-sim/redlock-sim/adapter"
 )
 
-// Connections are a lock's clients of its nodes, its client of the primary that sentinels name, or its client of a Redis Cluster. tuned says that they shall obey the node
-// timeout and the contexts, and send nothing twice; else they have the settings of go-redis. They are closed before the lock is opened
-// again.
+// Connections are a lock's clients of its nodes, its client of the primary that sentinels name, or its client of a Redis Cluster. tuned
+// says that they shall obey the node timeout and the contexts, and send nothing twice; else they have the settings of go-redis. They are
+// closed before the lock is opened again.
 func Connections(s adapter.Setup, tuned bool, d *Doubts) ([]redis.UniversalClient, error) {
 	list, err := connections(s, tuned, d)
 	for _, c := range list {

@@ -171,7 +171,7 @@ func (s *suite) make(ctx context.Context, c check, done *Check) error {
 	pace, end := machine.WatchPace()
 	defer end()
 	for try := 1; ; try++ {
-		s.notes, s.slowest, s.patient, s.disturbed = nil, slowest{}, 0, false
+		s.notes, s.slowest, s.patient, s.disturbed, s.endless = nil, slowest{}, 0, false, false
 		pace.Begin()
 		err := s.fresh(ctx)
 		if err == nil {

@@ -63,11 +63,8 @@ func (s *suite) leaseExtended(ctx context.Context, c1 *client, h held, extended 
 // doesWithoutTTL sets clients up without a TTL: the keys have no end then, and a release frees the lock.
 func doesWithoutTTL(ctx context.Context, s *suite) error {
 	s.closeAll()
+	defer s.closeAll()
 	s.endless = true
-	defer func() {
-		s.closeAll()
-		s.endless = false
-	}()
 	c, h, keys, err := s.holds(ctx)
 	if err != nil {
 		return err

@@ -202,7 +202,7 @@ func newEnv(c *clientHost) *env {
 	remotes := make([]remote, len(c.links)+1)
 	e.nodes = make([]command.Node, len(c.links))
 	for i, l := range c.links {
-		remotes[i] = remote{e: e, l: l}
+		remotes[i] = remote{e: e, l: l, surely: c.w.spec.Cluster != nil}
 		e.nodes[i] = &remotes[i]
 	}
 	if c.w.spec.Cluster != nil {
@@ -315,6 +315,8 @@ type remote struct {
 	l *clientLink
 	// watching is the connection of a WATCH, until the transaction.
 	watching *connection
+	// surely: where no connection can be opened, it says that the command was not sent.
+	surely bool
 }
 
 // Name is the node's name in the scenario.
@@ -330,6 +332,10 @@ func (r *remote) Do(cmd command.Command) (reply command.Reply) {
 	}
 	if !watches(&r.watching, o.conn, cmd.Op) {
 		return command.UnknownReply(watcherIsGone)
+	}
+	if r.surely && o.conn.fresh && r.shakeHands(&o) != "" {
+		o.conn.hangUp()
+		return command.RefusedReply(notConnected)
 	}
 	reply = r.sendCommand(&o, &cmd)
 	if reply.Outcome != command.Unknown {

@@ -1,7 +1,6 @@
 package virtual
 
 import (
-	"math"
 	"slices"
 	"strings"
 
@@ -27,30 +26,6 @@ const mostRedirections = 3
 // notConnected is why a command was not sent.
 const notConnected = "no connection in time"
 
-// doSurely carries a command to the node. Where no connection can be opened it says so: then the command was not sent.
-func (r *remote) doSurely(cmd command.Command) command.Reply {
-	l := r.l
-	epoch := l.epoch
-	o := sendOptions{conn: l.connect(cmd.OtherConnection), deadline: math.MaxInt64}
-	if cmd.Timeout > 0 {
-		o.deadline = l.w.s.now + cmd.Timeout
-	}
-	if !watches(&r.watching, o.conn, cmd.Op) {
-		return command.UnknownReply(watcherIsGone)
-	}
-	if o.conn.fresh && r.shakeHands(&o) != "" {
-		o.conn.hangUp()
-		return command.RefusedReply(notConnected)
-	}
-	reply := r.sendCommand(&o, &cmd)
-	if reply.Outcome != command.Unknown {
-		l.giveBack(o.conn, epoch)
-	} else {
-		o.conn.hangUp()
-	}
-	return reply
-}
-
 // Name is the node's name in the scenario.
 func (c *clusterClient) Name() string { return world.Primary }
 
@@ -58,7 +33,7 @@ func (c *clusterClient) Name() string { return world.Primary }
 func (c *clusterClient) Do(cmd command.Command) (reply command.Reply) {
 	deadline := c.w.s.now + cmd.Timeout
 	for range 1 + mostRedirections {
-		reply = c.servers[c.at].doSurely(cmd)
+		reply = c.servers[c.at].Do(cmd)
 		to, moved := strings.CutPrefix(reply.Err(), "MOVED ")
 		if !moved {
 			break

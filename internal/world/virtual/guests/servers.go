@@ -80,7 +80,7 @@ func (g *guests) Server(h *virtual.Host) (virtual.Server, error) {
 	} else {
 		redis := &redisServer{server: s, follows: h.Follows()}
 		if g.spec.Cluster != nil && h.Name() != history.ResourceProcess {
-			redis.shard = newShard(redis)
+			redis.shard = &shard{s: redis}
 		}
 		s.kind = redis
 	}
@@ -154,7 +154,7 @@ func (s *server) outputs() supervisor.Command {
 	life := s.life
 	return supervisor.Command{
 		Output: func(line []byte) {
-			if redis, is := s.kind.(*redisServer); is {
+			if redis, is := s.kind.(*redisServer); is && redis.shard != nil {
 				redis.shard.said(string(line))
 			}
 			_, _ = s.file.Write(append(line, '\n'))

@@ -32,6 +32,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -80,7 +81,7 @@ type Program struct {
 	// itself), lost, extend, token, owner; forget: nothing but the library refers to a
 	// lock whose grant is dropped; busy: the goroutine that got the lock computes
 	// after each grant for as long as the simulator asks, as the user's code would;
-	// no-ttl: a Setup.TTL of 0 is none; and
+	// no-ttl: a Setup.TTL of 0 is none; one-object: the lock object is what Object gives; and
 	// setup-again: the lock can be opened again, for another trial, after what was given to
 	// Setup.OnClose. math/rand begins anew then, in a program that has the directive
 	// //go:debug randseednop=0; math/rand/v2 cannot.
@@ -117,9 +118,30 @@ type Setup struct {
 	Nodes, Sentinels []Node
 	Topology, Master string
 	// Points are the armed ones.
-	Points  []string
-	point   func(name string)
-	closers *[]func()
+	Points []string
+	// OneObject: use one lock object of the library for all grants. Object sees to it.
+	OneObject bool `json:"one_object"`
+	point     func(name string)
+	closers   *[]func()
+	object    *object
+}
+
+type object struct {
+	sync.Mutex
+	first any
+}
+
+// Object is the lock object to ask with: a new one, or the first one again, as the simulator asks of a program that
+// can do one-object.
+func Object[T any](s Setup, make func() T) T {
+	s.object.Lock()
+	defer s.object.Unlock()
+	first, ok := s.object.first.(T)
+	if !s.OneObject || !ok {
+		first = make()
+		s.object.first = first
+	}
+	return first
 }
 
 // OnClose calls a function before the lock is opened again. A program that can do setup-again

@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 var (
 	closed    []string
 	collected atomic.Int64
+	objects   atomic.Int64
 )
 
 // openTest is the lock of testdata/program.py, in Go. The lock's key says what it does.
@@ -88,6 +89,8 @@ func openTest(s Setup) (Acquire, error) {
 			g.Extend = func(context.Context) (time.Time, error) { return time.Now().Add(2 * time.Second), nil }
 		case "again":
 			g.Owner = fmt.Sprint(s.TTL.Seconds(), " ", strings.Join(closed, ""))
+		case "object":
+			g.Owner = fmt.Sprint(*Object(s, func() *int64 { n := objects.Add(1); return &n }))
 		case "forget":
 			handle := new([1]string)
 			runtime.SetFinalizer(handle, func(*[1]string) { collected.Add(1) })
@@ -490,6 +493,23 @@ func TestTwoGrants(t *testing.T) {
 		p.hear("refused")
 		p.say(`{"type":"release","id":5,"grant":2}`)
 		p.hear("released")
+	})
+}
+
+// TestLockObject: a program has a new lock object for each grant, or one for all, as setup says.
+func TestLockObject(t *testing.T) {
+	inEach(t, func(t *testing.T, language string) {
+		p := opened(t, language, "object")
+		for id, want := range []string{"1", "2", "3", "3"} {
+			if id == 2 {
+				p.say(strings.Replace(setup("object"), `"new":1`, `"one_object":true`, 1))
+				p.hear("set-up")
+			}
+			p.say(fmt.Sprintf(`{"type":"acquire","id":%d,"wait_ms":1000}`, id+1))
+			if got := p.hear("acquired")["owner_b64"]; got != base64.StdEncoding.EncodeToString([]byte(want)) {
+				t.Errorf("grant %d: lock object %v, want %s", id+1, got, want)
+			}
+		}
 	})
 }
 

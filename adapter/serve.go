@@ -167,7 +167,7 @@ func (s *server) exit(code int) {
 func (s *server) setUp(m message) {
 	m.Key, m.Options = m.Lock.Key, m.Lock.Options
 	m.TTL, m.NodeTimeout = duration(m.Lock.TTL), duration(m.Lock.NodeTimeout)
-	m.point, m.closers = s.point, &s.closers
+	m.point, m.closers, m.object = s.point, &s.closers, new(object)
 	s.close()
 	acquire, err := s.open(m.Setup)
 	if errors.Is(err, ErrUnsupported) {

@@ -7,6 +7,7 @@ import java.util.concurrent.TimeUnit;
 /** The lock program of program_test.go, in Java. The lock's key says what it does. */
 final class LockProgram {
     static final List<String> CLOSED = new ArrayList<>();
+    static final List<String> OBJECTS = new ArrayList<>();
     static final List<WeakReference<Object>> HANDLES = new ArrayList<>();
 
     public static void main(String[] args) {
@@ -51,6 +52,10 @@ final class LockProgram {
                 grant.token(7).until(in(1)).extend(() -> in(2));
             }
             case "again" -> grant.owner(setup.ttl() / 1e3 + " " + String.join("", CLOSED));
+            case "object" -> {
+                setup.lockObject(() -> OBJECTS.add(key));
+                grant.owner(OBJECTS.size() + "");
+            }
             case "forget" -> {
                 var handle = new Object();
                 var collected = HANDLES.stream().filter(h -> h.get() == null).count();

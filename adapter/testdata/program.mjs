@@ -6,6 +6,7 @@ const about = { name: 'test', version: '1.0', about: 'a lock; its client', kind:
 
 const closed = []
 let collected = 0
+let objects = 0
 const registry = new FinalizationRegistry(() => collected++)
 
 function refuse() {
@@ -49,6 +50,10 @@ serve(about, (setup) => {
       }
       case 'again':
         grant.owner = `${setup.ttl / 1000} ${closed.join('')}`
+        break
+      case 'object':
+        setup.lockObject(() => ({ number: ++objects }))
+        grant.owner = String(objects)
         break
       case 'forget': {
         const handle = {}

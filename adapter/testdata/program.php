@@ -12,6 +12,7 @@ function refuse(): never
 final class Handle
 {
     public static int $collected = 0;
+    public static int $made = 0;
     public ?Handle $self = null;
 
     public function __destruct()
@@ -68,6 +69,13 @@ SimAdapter\serve($program, function (Setup $setup) use (&$flooding, &$closed) {
                 break;
             case 'again':
                 $grant->owner = "$setup->ttl $closed";
+                break;
+            case 'object':
+                $setup->lockObject(function () {
+                    Handle::$made++;
+                    return new Handle();
+                });
+                $grant->owner = (string) Handle::$made;
                 break;
             case 'forget':
                 $handle = new Handle();

@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from sim_adapter import Grant, Program, Refused, Unsupported, serve  # noqa: E402
 
 
-closed, collected = [], []
+closed, collected, objects = [], [], []
 
 
 class Handle:
@@ -54,6 +54,9 @@ def open_lock(setup):
             grant.extend = lambda: time.monotonic() + 2
         if setup.key == "again":
             grant.owner = f"{setup.ttl} {''.join(closed)}"
+        if setup.key == "object":
+            setup.lock_object(lambda: objects.append(1) or objects)
+            grant.owner = str(len(objects))
         if setup.key == "forget":
             handle = Handle()
             handle.self = handle  # a cycle, which counting references does not free

@@ -3,7 +3,7 @@
 # The lock program of program_test.go, in Ruby. The lock's key says what it does.
 require_relative "../../sdk/ruby/sim_adapter"
 
-closed, collected = [], []
+closed, collected, objects = [], [], []
 collect = proc { collected << 1 } # it refers to no lock
 
 def refuse = raise(SimAdapter::Refused, "taken")
@@ -41,6 +41,9 @@ SimAdapter.serve(**about) do |setup|
                                     extend: -> { monotonic + 2 })
     when "again"
       grant = SimAdapter::Grant.new(release: release, owner: "#{setup.ttl} #{closed.join}")
+    when "object"
+      setup.lock_object { objects << 1 }
+      grant = SimAdapter::Grant.new(release: release, owner: objects.size.to_s)
     when "forget"
       handle = Object.new
       ObjectSpace.define_finalizer(handle, collect)

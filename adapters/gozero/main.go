@@ -28,7 +28,8 @@ func main() {
 		", the timeouts and retries of go-zero"
 	adapter.Serve(adapter.Program{Name: "go-zero", Version: adapter.ModuleVersion("github.com/zeromicro/go-zero"),
 		Homepage: "https://github.com/zeromicro/go-zero", About: about,
-		Class: "single", Keys: []string{"{key}"}, TTLMin: 1000, TTLStep: 1000, TTLExtra: 500}, open)
+		Class: "single", Keys: []string{"{key}"}, TTLMin: 1000, TTLStep: 1000, TTLExtra: 500,
+		Can: []string{"one-object"}}, open)
 }
 
 func open(s adapter.Setup) (adapter.Acquire, error) {
@@ -48,7 +49,7 @@ func open(s adapter.Setup) (adapter.Acquire, error) {
 	store, err := redis.NewRedis(c, redis.WithHook(&lost))
 	return func(ctx context.Context) (adapter.Grant, error) {
 		sure := lost.watch()
-		l := redis.NewRedisLock(store, s.Key)
+		l := adapter.Object(s, func() *redis.RedisLock { return redis.NewRedisLock(store, s.Key) })
 		l.SetExpire(int(s.TTL / time.Second))
 		for {
 			ok, err := l.AcquireCtx(ctx)

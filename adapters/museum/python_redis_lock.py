@@ -18,7 +18,7 @@ def open_lock(setup):
     ttl = None if setup.ttl is None else int(setup.ttl)
 
     def acquire(wait):
-        lock = redis_lock.Lock(client, setup.key, expire=ttl, auto_renewal=RENEWS)
+        lock = setup.lock_object(lambda: redis_lock.Lock(client, setup.key, expire=ttl, auto_renewal=RENEWS))
         left = None if wait is None else max(1, int(wait))
         while not lock.acquire(timeout=left and min(left, ttl or left)):  # the library refuses to wait for longer than a TTL
             left -= ttl or left
@@ -37,6 +37,6 @@ def open_lock(setup):
 
 
 serve(Program("python-redis-lock", redis_lock.__version__, kind="single", keys=["lock:{key}"],
-              can=["owner"] + ["extend"] * hasattr(redis_lock.Lock, "extend") +
+              can=["owner", "one-object"] + ["extend"] * hasattr(redis_lock.Lock, "extend") +
               (["renew", "forget"] if RENEWS else ["no-ttl"]), ttl_min_ms=1000, ttl_step_ms=1000,
               homepage="https://github.com/ionelmc/python-redis-lock"), open_lock)

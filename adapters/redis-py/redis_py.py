@@ -38,8 +38,8 @@ def open_lock(setup):
 
     def acquire(wait):
         # Requests come in several threads.
-        lock = client.lock(setup.key, timeout=setup.ttl, blocking_timeout=wait, thread_local=False)
-        if not lock.acquire():
+        lock = setup.lock_object(lambda: client.lock(setup.key, timeout=setup.ttl, thread_local=False))
+        if not lock.acquire(blocking_timeout=wait):
             raise Refused("taken")  # the reply to each SET has arrived: redis-py repeats none
         return Grant(release=sure(lock.release), extend=sure(lock.reacquire), owner=lock.local.token)
 
@@ -47,5 +47,5 @@ def open_lock(setup):
 
 
 about = f"redis.lock.Lock; client redis-py {redis.__version__}, socket_timeout as in setup, its own retries"
-serve(Program("redis-py", redis.__version__, kind="single", keys=["{key}"], can=["extend", "owner", "sentinel", "setup-again", "no-ttl"],
+serve(Program("redis-py", redis.__version__, kind="single", keys=["{key}"], can=["extend", "owner", "sentinel", "setup-again", "no-ttl", "one-object"],
               homepage="https://github.com/redis/redis-py", about=about), open_lock)

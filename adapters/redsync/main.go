@@ -24,7 +24,7 @@ func main() {
 	p := adapter.Program{Name: "redsync", Version: adapter.ModuleVersion("github.com/go-redsync/redsync/v4"),
 		Homepage: "https://github.com/go-redsync/redsync", Class: "quorum", Keys: []string{"{key}"},
 		About: goredis.About("redsync.Mutex", *tuned),
-		Can:   []string{"validity", "extend", "owner", "sentinel", "cluster", "setup-again"}}
+		Can:   []string{"validity", "extend", "owner", "sentinel", "cluster", "setup-again", "one-object"}}
 	if *tuned {
 		p.Name = "redsync-tuned"
 	}
@@ -43,7 +43,8 @@ func open(s adapter.Setup) (adapter.Acquire, error) {
 	}
 	rs := redsync.New(pools...)
 	return func(ctx context.Context) (adapter.Grant, error) {
-		refused, m := doubts.Watch(), rs.NewMutex(s.Key, redsync.WithExpiry(s.TTL))
+		refused := doubts.Watch()
+		m := adapter.Object(s, func() *redsync.Mutex { return rs.NewMutex(s.Key, redsync.WithExpiry(s.TTL)) })
 		if err := m.LockContext(ctx); err != nil {
 			return adapter.Grant{}, refused(err)
 		}

@@ -74,7 +74,7 @@ $tuned = in_array('--tuned', $argv, true);
 $version = (string) exec('dpkg-query --show --showformat=\'${source:Upstream-Version}\' php-symfony-lock');
 
 SimAdapter\serve(new Program('symfony-lock' . ($tuned ? '-tuned' : ''), $version, kind: 'single', keys: ['{key}'],
-    can: ['validity', 'extend', 'setup-again'], homepage: 'https://github.com/symfony/lock',
+    can: ['validity', 'extend', 'setup-again', 'one-object'], homepage: 'https://github.com/symfony/lock',
     about: 'RedisStore; client phpredis ' . phpversion('redis') . ', the timeout of setup'), function (Setup $setup) use ($tuned) {
         [$at] = count($setup->nodes) === 1 ? $setup->nodes : throw new InvalidArgumentException('RedisStore has one node');
         $context = array_filter([
@@ -87,7 +87,7 @@ SimAdapter\serve(new Program('symfony-lock' . ($tuned ? '-tuned' : ''), $version
         $locks = new LockFactory($tuned ? new RedisStore($node, $setup->ttl) : new RedisStore($node));
         return function (?float $wait) use ($setup, $at, $context, $limit, $node, $locks) {
             $node->reach(($at->tls ? 'tls://' : '') . $at->host, $at->port, $limit, $context);
-            $lock = $locks->createLock($setup->key, $setup->ttl);
+            $lock = $setup->lockObject(fn () => $locks->createLock($setup->key, $setup->ttl));
             acquire($lock, $node, $wait);
             return new Grant(release: fn () => $lock->release(), until: until($lock), extend: function () use ($lock, $node) {
                 try {

@@ -55,13 +55,13 @@ def open_lock(setup):
 
     def acquire(wait):
         connect()
-        lock = coordinator.get_lock(setup.key)
+        lock = setup.lock_object(lambda: coordinator.get_lock(setup.key))
         sure(lock.acquire, True if wait is None else wait)
         return Grant(release=lambda: sure(lock.release), owner=lock._lock.local.token)
 
     return acquire
 
 
-serve(Program("tooz", metadata.version("tooz"), kind="single", keys=["b'_tooz'_{key}_lock"], can=["renew", "owner"],
+serve(Program("tooz", metadata.version("tooz"), kind="single", keys=["b'_tooz'_{key}_lock"], can=["renew", "owner", "one-object"],
               homepage="https://opendev.org/openstack/tooz", ttl_min_ms=1000, ttl_step_ms=1000,
               about=f"RedisLock of tooz; client redis-py {metadata.version('redis')}, socket_timeout of setup in whole seconds"), open_lock)

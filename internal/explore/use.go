@@ -36,7 +36,7 @@ func (s *Search) use() (use, error) {
 }
 
 // uses are the other uses of the setup's lock that a scenario can say, of a lock that can do what they ask for: its clients extend it by
-// hand, forget it or ask again at the end of a section, or wait for less than a section.
+// hand, forget it or ask again at the end of a section, keep one lock object, or wait for less than a section.
 func (s *Search) uses(setup *scenario.Setup) (list []use) {
 	ready := s.Ready
 	if ready == nil {
@@ -76,13 +76,25 @@ func others(own *use, ready *program.Ready, ttl time.Duration) (list []use) {
 				for hasty && u.retry.Attempts > 1 && u.retry.Longest() > u.workload.Think/2 {
 					u.retry.Attempts = (u.retry.Attempts + 1) / 2
 				}
-				if u != *own && !slices.Contains(list, u) {
+				list = append(list, u)
+				if ready.Has(program.KeepsOneObject) {
+					u.workload.Object = workload.OneObject
 					list = append(list, u)
 				}
 			}
 		}
 	}
-	return list
+	return without(list, *own)
+}
+
+// without are the uses but one, each of them once.
+func without(list []use, own use) (others []use) {
+	for _, u := range list {
+		if u != own && !slices.Contains(others, u) {
+			others = append(others, u)
+		}
+	}
+	return others
 }
 
 // usedBy is which of the uses the schedule of a seed has: in half of all runs the setup's own, 0.
@@ -112,6 +124,7 @@ func (k *shrinker) plainerUse() {
 	for _, change := range []func(*use){
 		func(u *use) { *u = own },
 		func(u *use) { u.retry = own.retry },
+		func(u *use) { u.workload.Object = own.workload.Object },
 		func(u *use) { u.workload.Leave, u.within = own.workload.Leave, own.within },
 		func(u *use) { u.workload.Extend = own.workload.Extend },
 		func(u *use) { u.workload.Extend, u.workload.Think = own.workload.Extend, own.workload.Think },

@@ -30,6 +30,8 @@ type Config struct {
 	Tokens Tokens `json:"tokens,omitempty"`
 	// Busy is how long the client keeps its thread occupied after each grant; a scenario says so of its workload.
 	Busy time.Duration `json:"busy,omitempty"`
+	// OneObject: a lock program uses one lock object of its library for all that the client asks; a scenario says so of its workload.
+	OneObject bool `json:"one_object,omitempty"`
 	// Mistakes are made on purpose.
 	Mistakes Mistakes `json:"mistakes" yaml:"switches" doc:"safety rules of the lock; each is on by default, and switching one off makes a mistake that a real library shipped"`
 }

@@ -178,7 +178,7 @@ func (r *run) spec() world.Spec {
 		Replicated: s.Nodes.Replicated(), Sentinel: s.Nodes.Sentinel(), Cluster: s.Nodes.Cluster(), Resource: s.Resource.Config,
 		SharedStore: s.Resource.Shared(), Postgres: s.Resource.Store == "postgres", StorePersistence: s.Resource.Persistence,
 	}
-	spec.Lock.Tokens, spec.Lock.Busy = s.Fencing.Tokens, s.Workload.Busy
+	spec.Lock.Tokens, spec.Lock.Busy, spec.Lock.OneObject = s.Fencing.Tokens, s.Workload.Busy, s.Workload.Object == workload.OneObject
 	spec.Resource.Key, spec.Resource.Fence = "resource", s.Fencing.Check
 	if spec.SharedStore {
 		spec.Resource.LockKey = s.Lock.Key

@@ -109,7 +109,7 @@ func (Abilities) Tag() string {
 func (s *Setup) NotApplicable(r *program.Ready) string {
 	for _, reason := range []func(*program.Ready) string{
 		s.takesNoLock, s.wantsOtherNodes, s.wantsRedis, s.wantsOtherTTL,
-		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsExtension, s.wantsLeaseToEnd, s.wantsForgetting,
+		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsOneObject, s.wantsExtension, s.wantsLeaseToEnd, s.wantsForgetting,
 		s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
 	} {
 		if text := reason(r); text != "" {
@@ -221,6 +221,13 @@ func (s *Setup) wantsBusy(r *program.Ready) string {
 		return ""
 	}
 	return "the lock program is to be busy, and it cannot keep itself so"
+}
+
+func (s *Setup) wantsOneObject(r *program.Ready) string {
+	if s.Workload.Object != workload.OneObject || s.Lock.Program == nil || r.Has(program.KeepsOneObject) {
+		return "" // a built-in lock has one object for each client
+	}
+	return "its client uses one lock object for all that it asks, and the program makes a new one each time, or knows none"
 }
 
 func (s *Setup) wantsExtension(r *program.Ready) string {

@@ -4,6 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.*;
 import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
 
 /**
  * Makes a lock program of a lock library: a program that redlock-sim puts on trial.
@@ -53,7 +54,7 @@ public final class SimAdapter {
         }
 
         /** What it can: validity, renew, lost, extend, forget, token, owner, busy, setup-again, sentinel,
-         *  no-ttl (a ttl of null is none). */
+         *  no-ttl (a ttl of null is none), one-object (the lock object is what Setup.lockObject gives). */
         public Program can(String... can) { return with("can", List.of(can)); }
 
         /** Another field of the message ready: homepage, points (a List), ttl_min_ms, ttl_step_ms, ttl_extra_ms, store, lease,
@@ -69,7 +70,16 @@ public final class SimAdapter {
 
     /** What the simulator asks for. Times are in milliseconds; null: not told. */
     public record Setup(String client, BigInteger seed, String key, Double ttl, Double nodeTimeout, Map<String, Object> options,
-            List<Node> nodes, String topology, List<Node> sentinels, String master, List<String> points) {
+            List<Node> nodes, String topology, List<Node> sentinels, String master, List<String> points, boolean oneObject) {
+
+        /** The lock object to ask with: a new one, or the first one again, as the simulator asks. */
+        @SuppressWarnings("unchecked")
+        public <T> T lockObject(Supplier<T> make) {
+            synchronized (SimAdapter.class) {
+                if (!oneObject || lockObject == null) lockObject = make.get();
+                return (T) lockObject;
+            }
+        }
 
         /** Reports that the program is at the point and waits until the simulator lets it go on, where the point is armed; else does
          *  nothing. */
@@ -161,6 +171,7 @@ public final class SimAdapter {
     private static final Map<Long, CountDownLatch> WAITING = new ConcurrentHashMap<>(); // one for each point where a thread waits
     private static final AtomicLong POINTS = new AtomicLong();
     private static volatile Lock lock;
+    private static Object lockObject; // asked with last
     private static volatile double busy; // milliseconds
 
     private SimAdapter() {}
@@ -227,6 +238,7 @@ public final class SimAdapter {
     private static void setUp(Opener opener, Map<String, Object> m) {
         try {
             lock = null;
+            lockObject = null;
             var left = List.copyOf(GRANTS.values());
             GRANTS.clear();
             left.forEach(grant -> grant.calls.add(() -> { })); // its thread ends
@@ -236,7 +248,8 @@ public final class SimAdapter {
             var points = list(m, "points").stream().map(String::valueOf).toList();
             lock = opener.open(new Setup((String) m.get("client"), m.get("seed") == null ? null : ((BigDecimal) m.get("seed")).toBigInteger(),
                     (String) of.get("key"), number(of, "ttl_ms"), number(of, "node_timeout_ms"), object(of.get("options")), nodes(m, "nodes"),
-                    (String) m.get("topology"), nodes(m, "sentinels"), (String) m.get("master"), points));
+                    (String) m.get("topology"), nodes(m, "sentinels"), (String) m.get("master"), points,
+                    Boolean.TRUE.equals(m.get("one_object"))));
             send(line("set-up"));
         } catch (Unsupported err) {
             send(line("unsupported", "why", err.getMessage()));

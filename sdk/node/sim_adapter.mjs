@@ -93,7 +93,8 @@ function takeOutput() {
  *  session or other), patterns of what the library writes, a list of validity, renew, lost,
  *  extend, forget: then nothing but the library refers to a lock whose grant is dropped; token, owner, busy: then the event loop
  *  is kept busy after each grant for as long as the
- *  simulator asks, setup-again, and no-ttl: a ttl of null is none; lease is 'ttl' if the key's value keeps the lease, and
+ *  simulator asks, setup-again, no-ttl: a ttl of null is none, and one-object: where setup.oneObject is true, one lock object
+ *  of the library is used for all grants; lease is 'ttl' if the key's value keeps the lease, and
  *  about one line: which lock, its client library, its timeouts and retries. openLock gets
  *  the setup, connects to the nodes, and returns a function that gets the lock once more: it takes
  *  the longest wait (undefined: no limit). Times are in ms. All functions may be async, and calls
@@ -149,11 +150,15 @@ async function setUp(program, openLock, m, text) {
   const { client, topology, master, nodes = [], sentinels = [], points = [] } = m
   const { key, ttl_ms: ttl, node_timeout_ms: nodeTimeout, options = {} } = m.lock
   busy = m.busy_ms ?? 0
+  const oneObject = m.one_object ?? false
+  let object
+  const lockObject = (make) => (oneObject ? (object ??= make()) : make()) // what to ask with: as before, or a new one
   const seed = BigInt(/"seed"\s*:\s*(-?\d+)/.exec(text)?.[1] ?? 0) // JSON.parse rounds it
   const point = (name) => (points.includes(name) ? atPoint(name) : undefined)
   const onClose = (close) => closers.push(close) // calls it before the lock is opened again
   try {
-    acquire = await openLock({ client, seed, key, ttl, nodeTimeout, options, nodes, topology, sentinels, master, points, point, onClose })
+    acquire = await openLock({ client, seed, key, ttl, nodeTimeout, options, nodes, topology, sentinels, master, points, point, onClose,
+      oneObject, lockObject })
   } catch (err) {
     if (!(err instanceof Unsupported)) throw err
     return send({ type: 'unsupported', why: err.message })

@@ -39,7 +39,7 @@ final class Unsupported extends \RuntimeException {}
 
 /** What a lock program says of itself: its class (quorum, single, session or other), patterns of
  *  what the library writes, a list of validity, renew, lost, extend, forget, token, owner, busy, setup-again,
- *  no-ttl (a ttl of null is none). tick is called
+ *  no-ttl (a ttl of null is none), one-object (the lock object is what Setup::lockObject gives). tick is called
  *  every 20 ms while no request is under way: for a lock that renews itself, or sees a loss. lease
  *  is 'ttl' if the key's value keeps the lease, whatever end the key has; about is one line: which lock,
  *  its client library, its timeouts and retries. */
@@ -64,7 +64,14 @@ final class Setup
 {
     public function __construct(public ?string $client, public int|string|null $seed, public string $key, public ?float $ttl,
         public ?float $nodeTimeout, public array $options, public array $nodes, public ?string $topology,
-        public array $sentinels, public ?string $master, public array $points, private Conversation $with) {}
+        public array $sentinels, public ?string $master, public array $points, private Conversation $with,
+        public bool $oneObject = false, private mixed $object = null) {}
+
+    /** The lock object to ask with: a new one, or the first one again, as the simulator asks. */
+    public function lockObject(callable $make): mixed
+    {
+        return $this->object = $this->oneObject && $this->object !== null ? $this->object : $make();
+    }
 
     /** Reports that the program is at the point and waits until the simulator lets it go on,
      *  where the point is armed; else does nothing. */
@@ -205,7 +212,8 @@ final class Conversation
             mt_srand(random_int(0, 0xffffffff));
             $this->acquire = ($this->openLock)(new Setup($m['client'] ?? null, $m['seed'] ?? null, $m['lock']['key'],
                 $seconds('ttl_ms'), $seconds('node_timeout_ms'), $m['lock']['options'] ?? [], $nodes('nodes'),
-                $m['topology'] ?? null, $nodes('sentinels'), $m['master'] ?? null, $m['points'] ?? [], $this))(...);
+                $m['topology'] ?? null, $nodes('sentinels'), $m['master'] ?? null, $m['points'] ?? [], $this,
+                $m['one_object'] ?? false))(...);
         } catch (Unsupported $e) {
             send(['type' => 'unsupported', 'why' => $e->getMessage()]);
             return;

@@ -55,7 +55,7 @@ class Program:
     version: str
     kind: str  # its class: quorum, single, session or other
     keys: List[str]  # patterns of what the library writes; {key} is the lock's key
-    can: List[str] = field(default_factory=list)  # validity, renew, lost, extend, forget, token, owner, busy, setup-again, no-ttl
+    can: List[str] = field(default_factory=list)  # validity, renew, lost, extend, forget, token, owner, busy, setup-again, no-ttl, one-object
     homepage: str = ""
     points: List[str] = field(default_factory=list)  # what Setup.point is called with
     ttl_min_ms: float = 1
@@ -94,6 +94,14 @@ class Setup:
     sentinels: List[Node]
     master: str
     points: List[str]  # the armed ones
+    one_object: bool = False
+    _object: Any = None
+
+    def lock_object(self, make: Callable[[], Any]) -> Any:
+        """The lock object to ask with: a new one, or the first one again, as the simulator asks of a program that says one-object."""
+        if not self.one_object or self._object is None:
+            self._object = make()
+        return self._object
 
     def point(self, name: str) -> None:
         """Reports that the program is at the point and waits until the simulator lets it
@@ -215,7 +223,8 @@ def _set_up(open_lock, work, m):
                              for n in m.get(some) or []] for some in ("nodes", "sentinels"))
         _acquire = open_lock(Setup(
             m.get("client"), m.get("seed"), lock["key"], _seconds(lock, "ttl_ms"), _seconds(lock, "node_timeout_ms"),
-            lock.get("options") or {}, nodes, m.get("topology"), sentinels, m.get("master"), m.get("points") or []))
+            lock.get("options") or {}, nodes, m.get("topology"), sentinels, m.get("master"), m.get("points") or [],
+            bool(m.get("one_object"))))
     except Unsupported as err:
         _send({"type": "unsupported", "why": str(err)})
         return

@@ -82,6 +82,8 @@ var checks = []check{
 	{name: AgainCheck, title: "begins anew when it is set up again", needs: program.SetsUpAgain, inRedis: true, run: setsUpAgain},
 	{name: "no-ttl", title: "without a TTL, its keys have no end, and its release frees it", ofLock: true, guarantee: withoutTTL,
 		needs: program.DoesWithoutTTL, inRedis: true, atKeys: true, run: doesWithoutTTL},
+	{name: "one-object", title: "gets the lock again and again with one lock object", ofLock: true, guarantee: progress,
+		needs: program.KeepsOneObject, inRedis: true, atKeys: true, run: keepsOneObject},
 	{name: "busy", title: "keeps itself busy after a grant, and goes on", needs: program.KeepsBusy, run: busy},
 	{name: "points", title: "reports its points, and goes on", unless: noPoints, run: points},
 	{name: "clocks", title: "tells its clocks", unless: noClocks, run: clocks},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // leased reports that the lock keeps its lease in the value of its key, so that the key's own end says nothing.
@@ -89,3 +90,30 @@ func doesWithoutTTL(ctx context.Context, s *suite) error {
 }
 
 const mendEndless = `where setup has no ttl_ms, call the library without a TTL; or do not say that the program can do with "no-ttl"`
+
+// keepsOneObject gets the lock with one lock object and gives it back, again and again.
+func keepsOneObject(ctx context.Context, s *suite) error {
+	s.closeAll()
+	defer s.closeAll()
+	s.oneObject = true
+	for n := range 3 {
+		c, h, keys, err := s.holds(ctx)
+		if err != nil && n > 0 {
+			return amend(err, fmt.Sprintf("c1 had got the lock with its lock object %s, and released it each time", words.Count(n, "time")),
+				mendObject)
+		}
+		if err != nil {
+			return err
+		}
+		if on(keys) < s.nodes.quorum() {
+			return c.finding(fmt.Sprintf("c1 got the lock with one lock object, for time %d, and %d of %d nodes has a key: %s", n+1, on(keys),
+				len(s.nodes.list), texts(keys)), "a key on a majority of the nodes", mendObject)
+		}
+		if err := s.give(ctx, c, h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const mendObject = `let one lock object be used again; or do not say that the program can "one-object"`

@@ -65,6 +65,8 @@ func kind(t reflect.Type) string {
 		return "object"
 	case t.Kind() == reflect.String:
 		return "string"
+	case t.Kind() == reflect.Bool:
+		return "boolean"
 	case t.Kind() == reflect.Float64:
 		return "number"
 	}

@@ -86,12 +86,14 @@ const (
 	SetsUpAgain Ability = "setup-again"
 	// DoesWithoutTTL: setup may be without a TTL, and the lock's key has no end then.
 	DoesWithoutTTL Ability = "no-ttl"
+	// KeepsOneObject: the program can ask each time with the lock object of the library with which it asked first.
+	KeepsOneObject Ability = "one-object"
 )
 
 // Abilities are all of them.
 func Abilities() []Ability {
 	return []Ability{TellsValidity, Renews, TellsLoss, Extends, Forgets, TellsToken, TellsOwner, AsksSentinels, AsksCluster, KeepsBusy,
-		SetsUpAgain, DoesWithoutTTL}
+		SetsUpAgain, DoesWithoutTTL, KeepsOneObject}
 }
 
 // Class says what keeps the lock.
@@ -248,6 +250,8 @@ type Setup struct {
 	Points []string `json:"points"`
 	// BusyMS is how long after each grant the program is to keep its own thread or event loop occupied.
 	BusyMS float64 `json:"busy_ms,omitempty"`
+	// OneObject: the program is to make one lock object of the library, and to ask with it each time.
+	OneObject bool `json:"one_object,omitempty"`
 }
 
 // Topologies.

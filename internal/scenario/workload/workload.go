@@ -49,6 +49,17 @@ const (
 	LeavesForgotten Leave = "forgotten"
 )
 
+// Object says how many lock objects of a library a client uses.
+type Object string
+
+// Objects.
+const (
+	// NewObject: one for each grant that it asks for.
+	NewObject Object = "new"
+	// OneObject: one for all.
+	OneObject Object = "one"
+)
+
 // Plan is what the clients are to do. The scenario reads and documents it by its tags
 // (see scenario).
 type Plan struct {
@@ -59,6 +70,7 @@ type Plan struct {
 	Rest     time.Duration `yaml:"rest" doc:"time between the sections of one client" max:"10m" default:"0s"`
 	Extend   time.Duration `yaml:"extend" doc:"the client makes its grant last longer each time that it has worked so long, and stops working if that is refused; 0s: never" max:"10m" default:"0s"`
 	Leave    Leave         `yaml:"leave" doc:"released: the client releases the lock at the end of each section; held: it does not, and asks again, until its last section; forgotten: it drops the lock, and neither releases nor extends it" default:"released" values:"released,held,forgotten"`
+	Object   Object        `yaml:"object" doc:"new: the client asks for the lock with a new lock object of the library each time; one: always with the same one" default:"new" values:"new,one"`
 	Busy     time.Duration `yaml:"busy" doc:"how long after each grant the lock program keeps its own thread or event loop occupied, as the user's code would that computes" max:"10m" default:"0s"`
 	Start    Start         `yaml:"start" doc:"in-turn: each client begins once the one before it has been granted the lock or has ended; together: all at once" default:"in-turn" values:"in-turn,together"`
 	Check    bool          `yaml:"check_before_write" doc:"the client asks its lock whether it is still valid before it writes" default:"false"`

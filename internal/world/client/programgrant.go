@@ -121,7 +121,8 @@ type ProgramOptions struct {
 func (s *SetupMessage) ProgramSetup(points []string) (program.Setup, error) {
 	c := s.Lock
 	busy := program.MS(c.Busy)
-	c.Program, c.Busy = nil, 0
+	oneObject := c.OneObject
+	c.Program, c.Busy, c.OneObject = nil, 0, false
 	text, err := json.Marshal(ProgramOptions{c, s.Consensus})
 	if err != nil {
 		return program.Setup{}, fmt.Errorf("failed to write the lock's settings: %w", err)
@@ -129,7 +130,7 @@ func (s *SetupMessage) ProgramSetup(points []string) (program.Setup, error) {
 	p := program.Setup{
 		Client: s.Client, Seed: s.Seed & (1<<53 - 1), // exact in any language's JSON
 		Lock:     program.Lock{Key: c.Key, TTLMS: program.TTLMS(c.TTL), NodeTimeoutMS: program.MS(c.NodeTimeout), Options: text},
-		Topology: program.Independent, BusyMS: busy,
+		Topology: program.Independent, BusyMS: busy, OneObject: oneObject,
 		Points: slices.DeleteFunc(slices.Clone(s.Points), func(name string) bool { return !slices.Contains(points, name) }),
 	}
 	switch {

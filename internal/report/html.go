@@ -18,7 +18,7 @@ var templates = page.Parse(files, template.FuncMap{
 	"picture": func(p *picture.Picture) template.HTML { return template.HTML(p.Markup()) },
 	"hatch":   func() template.HTML { return template.HTML(picture.Hatch()) },
 	"legend": func(p *resultPage) template.HTML {
-		return template.HTML(picture.Legend(p.HasLed, p.HasSentinels))
+		return template.HTML(picture.Legend(p.HasLed, p.HasWatched))
 	},
 })
 

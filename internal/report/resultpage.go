@@ -43,8 +43,8 @@ type resultPage struct {
 	HasFailed, HasUnknown, HasFrames bool
 	// HasLed: some picture shows which node served as the primary.
 	HasLed bool
-	// HasSentinels: some picture shows what sentinels saw.
-	HasSentinels bool
+	// HasWatched: some picture shows what sentinels, or nodes of a cluster, saw.
+	HasWatched bool
 }
 
 // variantView is a variant as the HTML shows it.
@@ -218,7 +218,7 @@ func (p *resultPage) seeParts(v *variantView) {
 	}
 	if pic := v.Pic; pic != nil {
 		p.HasPicture = true
-		p.HasLed, p.HasSentinels = p.HasLed || pic.Led, p.HasSentinels || pic.Watched
+		p.HasLed, p.HasWatched = p.HasLed || pic.Led, p.HasWatched || pic.Watched
 		p.HasFailed, p.HasUnknown, p.HasFrames = p.HasFailed || pic.HasFailed, p.HasUnknown || pic.HasUnknown, p.HasFrames || pic.HasFrames
 	}
 	p.HasHistory = p.HasHistory || len(v.Rows) > 0

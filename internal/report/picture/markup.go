@@ -33,7 +33,7 @@ func (p *Picture) Markup() string { return written(func(m *markup) { m.picture(p
 func Hatch() string { return written((*markup).hatch) }
 
 // Legend says what the marks of pictures mean.
-func Legend(led, sentinels bool) string { return written(func(m *markup) { m.legend(led, sentinels) }) }
+func Legend(led, watched bool) string { return written(func(m *markup) { m.legend(led, watched) }) }
 
 func written(write func(*markup)) string {
 	var m markup
@@ -222,8 +222,8 @@ func (m *markup) hatch() {
 		`<rect class="hatch-ground" width="7" height="7"/><rect class="hatch-line" width="3.2" height="7"/></pattern>`)
 }
 
-// legend says what the marks of a picture mean: of one that shows who served as the primary, and what sentinels saw.
-func (m *markup) legend(led, sentinels bool) {
+// legend says what the marks of a picture mean: of one that shows who served as the primary, and what sentinels or nodes saw.
+func (m *markup) legend(led, watched bool) {
 	keys := "a majority of nodes has its key"
 	if led {
 		keys = "the primary, or else a majority of nodes, has its key"
@@ -248,12 +248,12 @@ func (m *markup) legend(led, sentinels bool) {
 			"serves as the primary",
 		})
 	}
-	if sentinels {
+	if watched {
 		entries = append(entries,
 			[2]string{`<svg width="26" height="14" aria-hidden="true"><rect class="l-sight" x="1" y="3" width="24" height="8"/></svg>`,
-				"whom a sentinel takes for the primary"},
+				"whom a sentinel, or a node of a cluster, takes for the primary"},
 			[2]string{`<svg width="14" height="14" aria-hidden="true"><line class="l-deed" x1="7" x2="7" y1="3" y2="11"/></svg>`,
-				"what a sentinel told: a vote, a doubt, a switch"})
+				"what it told of another one: a vote, a doubt, a switch"})
 	}
 	m.raw("<ul class=\"legend\" aria-label=\"Legend\">\n")
 	for _, e := range entries {

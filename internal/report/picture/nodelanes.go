@@ -33,7 +33,7 @@ func (e *easel) nodes() {
 	if e.scene.KeysSeen {
 		e.quorum()
 	}
-	e.pic.Led, e.pic.Watched = e.scene.Replicated, len(e.scene.Sentinels) > 0
+	e.pic.Led, e.pic.Watched = e.scene.Replicated, len(e.scene.Witnesses) > 0
 	splitY := e.y
 	if len(e.scene.Splits) > 0 {
 		e.y += overlapHeight
@@ -54,8 +54,9 @@ func (e *easel) nodes() {
 		before = pattern
 		e.add(l)
 	}
-	for i := range e.scene.Sentinels {
-		e.sentinel(&e.scene.Sentinels[i])
+	for i := range e.scene.Witnesses {
+		n := &e.scene.Witnesses[i]
+		e.witness(n, i > 0 && n.OfCluster && n.tellsAs(&e.scene.Witnesses[i-1]))
 	}
 	for _, s := range e.scene.Splits {
 		box := bar("overlap split", s, splitY, e.y-splitY)
@@ -65,9 +66,13 @@ func (e *easel) nodes() {
 	}
 }
 
-// sentinel draws whom a sentinel took for the primary, and what it did about that.
-func (e *easel) sentinel(n *SentinelLane) {
-	l := lane{Kind: "node", Name: n.Name, H: nodeHeight}
+// witness draws whom a witness took for the primary, and what it did about that.
+func (e *easel) witness(n *WitnessLane, quiet bool) {
+	l := lane{Kind: "node", Name: n.Name, H: nodeHeight, Quiet: quiet}
+	idle, words := "TILT", n.Name+" is in TILT: it trusts no times, and decides nothing"
+	if n.OfCluster {
+		l.Name, idle, words = n.Name+" sees", "refuses", n.Name+" refuses all commands: it sees too little of its cluster"
+	}
 	e.bands(&l, nodeRow)
 	for i, v := range n.Sees {
 		class := "sight"
@@ -80,10 +85,10 @@ func (e *easel) sentinel(n *SentinelLane) {
 		s.inside("node-words", rankNode, []int{nodeRow}, "primary "+v.Primary, v.Primary)
 		l.Shapes = append(l.Shapes, s)
 	}
-	for _, t := range n.Tilt {
+	for _, t := range n.Idle {
 		s := bar("unclear", t, 2, nodeHeight-6)
-		s.Step, s.Title = true, n.Name+" is in TILT: it trusts no times, and decides nothing"
-		s.inside("node-words", rankNode, []int{nodeRow}, "TILT")
+		s.Step, s.Title = true, words
+		s.inside("node-words", rankNode, []int{nodeRow}, idle)
 		l.Shapes = append(l.Shapes, s)
 	}
 	for _, d := range n.Deeds {

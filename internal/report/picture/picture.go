@@ -52,7 +52,7 @@ type Picture struct {
 	Overview *overview
 	// Led: it shows which node served as the primary.
 	Led bool
-	// Watched: it shows what sentinels saw.
+	// Watched: it shows what sentinels, or the nodes of a cluster, saw.
 	Watched bool
 	// What a history of another tool has, for the legend.
 	HasFailed, HasUnknown, HasFrames bool

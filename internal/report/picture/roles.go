@@ -9,18 +9,21 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
-// SentinelLane is what one sentinel saw and did.
-type SentinelLane struct {
+// WitnessLane is what a sentinel, or a node of a Redis Cluster, saw and did.
+type WitnessLane struct {
 	Name string
-	// Sees are the stretches in which it took a node for the primary.
+	// Sees are the stretches in which it took a node for the primary, of a cluster: for that of the lock's slot.
 	Sees []Sight
-	// Tilt are the stretches in which it trusted its own clock no more, and did nothing.
-	Tilt []Span
+	// Idle are the stretches in which it did nothing: a sentinel in TILT, which trusts its own clock no more, or a node that
+	// refuses all commands, because it sees too little of its cluster.
+	Idle []Span
 	// Deeds are what else it told that matters for who becomes the primary.
 	Deeds []Deed
+	// OfCluster: it is a node of a cluster, with a lane of its keys.
+	OfCluster bool
 }
 
-// Sight is a stretch in which a sentinel took a node for the primary.
+// Sight is a stretch in which a witness took a node for the primary.
 type Sight struct {
 	Span
 	Primary string
@@ -28,7 +31,7 @@ type Sight struct {
 	Event int
 }
 
-// Deed is something that a sentinel told, in Redis' word.
+// Deed is something that a witness told, in Redis' word.
 type Deed struct {
 	At          time.Duration
 	Word, About string
@@ -36,59 +39,75 @@ type Deed struct {
 	Event       int
 }
 
-// maxSentinels bounds how many sentinels are drawn.
-const maxSentinels = 9
+// maxWitnesses bounds how many are drawn.
+const maxWitnesses = 9
 
-// sentinelLanes reads what sentinels told; no lanes: there were none, or none told anything.
-func sentinelLanes(h *history.History, first string, end time.Duration) []SentinelLane {
-	var lanes []SentinelLane
-	find := func(name string) *SentinelLane {
-		i := slices.IndexFunc(lanes, func(l SentinelLane) bool { return l.Name == name })
-		if i < 0 && len(lanes) == maxSentinels {
+// witnessLanes reads what sentinels and nodes of a cluster told; no lanes: there were none, or none told anything.
+func witnessLanes(h *history.History, first string, end time.Duration) []WitnessLane {
+	var lanes []WitnessLane
+	find := func(e *history.Event) *WitnessLane {
+		i := slices.IndexFunc(lanes, func(l WitnessLane) bool { return l.Name == e.Process })
+		if i < 0 && len(lanes) == maxWitnesses {
 			return nil
 		}
 		if i < 0 {
 			i = len(lanes)
-			lanes = append(lanes, SentinelLane{Name: name, Sees: []Sight{{Span: Span{0, end}, Primary: first, Event: -1}}})
+			lanes = append(lanes, WitnessLane{Name: e.Process, Sees: []Sight{{Span: Span{0, end}, Primary: first, Event: -1}},
+				OfCluster: e.F == history.Cluster})
 		}
 		return &lanes[i]
 	}
 	for i := range h.Events {
 		e := &h.Events[i]
-		if e.F != history.Sentinel {
+		if e.F != history.Sentinel && e.F != history.Cluster {
 			continue
 		}
-		l := find(e.Process)
-		if l == nil {
-			continue
+		if l := find(e); l != nil {
+			l.add(e, i, end)
 		}
-		switch word := e.Value.Detail(); {
-		case word == "+switch-master":
-			l.Sees[len(l.Sees)-1].To = e.Time
-			l.Sees = append(l.Sees, Sight{Span: Span{e.Time, end}, Primary: e.Value.Target(), Event: i})
-		case word == "+tilt":
-			l.Tilt = append(l.Tilt, Span{e.Time, end})
-		case word == "-tilt" && len(l.Tilt) > 0:
-			l.Tilt[len(l.Tilt)-1].To = e.Time
-		case decides(word):
+	}
+	slices.SortFunc(lanes, func(a, b WitnessLane) int { return strings.Compare(a.Name, b.Name) })
+	return lanes
+}
+
+// add takes in what a witness told.
+func (l *WitnessLane) add(e *history.Event, i int, end time.Duration) {
+	switch word := e.Value.Detail(); word {
+	case "+switch-master", history.ClusterSlot:
+		l.Sees[len(l.Sees)-1].To = e.Time
+		l.Sees = append(l.Sees, Sight{Span: Span{e.Time, end}, Primary: e.Value.Target(), Event: i})
+	case "+tilt", history.ClusterRefuses:
+		l.Idle = append(l.Idle, Span{e.Time, end})
+	case "-tilt", history.ClusterServes:
+		if n := len(l.Idle); n > 0 {
+			l.Idle[n-1].To = e.Time
+		}
+	default:
+		if decides(word) {
 			l.Deeds = append(l.Deeds, Deed{At: e.Time, Word: word, About: e.Value.Target(), Epoch: e.Value.Epoch(), Event: i})
 		}
 	}
-	slices.SortFunc(lanes, func(a, b SentinelLane) int { return strings.Compare(a.Name, b.Name) })
-	return lanes
+}
+
+// tellsAs reports that two witnesses took the same nodes for the primary, in the same order, and refused alike.
+func (l *WitnessLane) tellsAs(other *WitnessLane) bool {
+	return len(l.Idle) == len(other.Idle) &&
+		slices.EqualFunc(l.Sees, other.Sees, func(a, b Sight) bool { return a.Primary == b.Primary })
 }
 
 // decides reports that a word is about who becomes the primary.
 func decides(word string) bool {
 	switch word {
-	case "+sdown", "-sdown", "+odown", "-odown", "+vote-for-leader", "+elected-leader", "+promoted-slave", "+convert-to-slave":
+	case "+sdown", "-sdown", "+odown", "-odown", "+vote-for-leader", "+elected-leader", "+promoted-slave", "+convert-to-slave",
+		history.ClusterFailed, history.ClusterBack:
 		return true
 	}
 	return strings.HasPrefix(word, "-failover-abort")
 }
 
 // leaders fills in when each node served as the primary: the first one does from the start, any other from its promotion on.
-// Without sentinels a promotion ends what another one's was; with them only its own demotion does, or its death.
+// Without witnesses a promotion ends what another one's was; with them only its own demotion does, or its death, or that it
+// refuses all commands.
 func leaders(h *history.History, lanes []NodeLane, watched bool, end time.Duration) {
 	stop := func(n *NodeLane, at time.Duration) bool {
 		last := len(n.Primary) - 1
@@ -98,7 +117,13 @@ func leaders(h *history.History, lanes []NodeLane, watched bool, end time.Durati
 		n.Primary[last].To = at
 		return true
 	}
-	died := make(map[string]bool) // as the primary
+	out := make(map[string]bool) // it died as the primary, or refuses all commands
+	back := func(n *NodeLane, at time.Duration) {
+		if out[n.Name] {
+			n.Primary = append(n.Primary, Span{at, end})
+			out[n.Name] = false
+		}
+	}
 	if len(lanes) > 0 {
 		lanes[0].Primary = []Span{{0, end}}
 	}
@@ -114,7 +139,7 @@ func leaders(h *history.History, lanes []NodeLane, watched bool, end time.Durati
 			for j := range lanes {
 				if !watched && j != at {
 					stop(&lanes[j], e.Time)
-					died[lanes[j].Name] = false
+					out[lanes[j].Name] = false
 				}
 			}
 			if last := len(n.Primary) - 1; last < 0 || n.Primary[last].To < end {
@@ -122,12 +147,17 @@ func leaders(h *history.History, lanes []NodeLane, watched bool, end time.Durati
 			}
 		case history.NodeDemoted:
 			stop(n, e.Time)
+			out[n.Name] = false
 		case history.NodeDown:
-			died[n.Name] = stop(n, e.Time)
+			out[n.Name] = stop(n, e.Time)
 		case history.NodeUp:
-			if died[n.Name] {
-				n.Primary = append(n.Primary, Span{e.Time, end})
-				died[n.Name] = false
+			back(n, e.Time)
+		case history.Cluster:
+			switch e.Value.Detail() {
+			case history.ClusterRefuses:
+				out[n.Name] = stop(n, e.Time)
+			case history.ClusterServes:
+				back(n, e.Time)
 			}
 		}
 	}

@@ -29,8 +29,8 @@ type Scene struct {
 	Nodes   []NodeLane
 	// Quorum are the stretches in which one owner had a majority of the nodes.
 	Quorum []QuorumHold
-	// Sentinels are what sentinels saw; Splits the stretches in which they had more than one node serve as the primary.
-	Sentinels []SentinelLane
+	// Witnesses are what sentinels, or the nodes of a cluster, saw; Splits the stretches in which more than one node served as the primary.
+	Witnesses []WitnessLane
 	Splits    []Span
 	// Effects are what the resource applied or refused, by time.
 	Effects []Effect
@@ -154,9 +154,9 @@ func BuildFor(h *history.History, view Span, limit int) *Scene {
 	s.Turns = turnsOf(s.Nodes)
 	voters := s.Nodes
 	if s.Replicated = len(nodes) > 0 && replicated(h, nodes); s.Replicated {
-		s.Sentinels = sentinelLanes(h, nodes[0], s.End)
-		leaders(h, s.Nodes, len(s.Sentinels) > 0, s.End)
-		if len(s.Sentinels) > 0 {
+		s.Witnesses = witnessLanes(h, nodes[0], s.End)
+		leaders(h, s.Nodes, len(s.Witnesses) > 0, s.End)
+		if len(s.Witnesses) > 0 {
 			s.Splits = splits(s.Nodes)
 		}
 		s.Majority, voters = 1, led(s.Nodes)
@@ -168,7 +168,7 @@ func BuildFor(h *history.History, view Span, limit int) *Scene {
 	s.Effects = effects(h)
 	s.markLate()
 	parties := append(slices.Clone(clients), nodes...)
-	for _, l := range s.Sentinels {
+	for _, l := range s.Witnesses {
 		parties = append(parties, l.Name)
 	}
 	s.Bands = bands(h, parties, s.End)

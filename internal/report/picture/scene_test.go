@@ -203,15 +203,51 @@ func TestTwoPrimaries(t *testing.T) {
 	if diff := cmp.Diff([]picture.Span{{From: 0, To: 40 * ms}}, s.Nodes[0].Primary); diff != "" {
 		t.Errorf("A (-want +got):\n%s", diff)
 	}
-	want := []picture.SentinelLane{
+	want := []picture.WitnessLane{
 		{Name: "s1", Sees: []picture.Sight{{Span: picture.Span{From: 0, To: 50 * ms}, Primary: "A", Event: -1}},
-			Tilt: []picture.Span{{From: 12 * ms, To: 15 * ms}}},
+			Idle: []picture.Span{{From: 12 * ms, To: 15 * ms}}},
 		{Name: "s2", Sees: []picture.Sight{{Span: picture.Span{From: 0, To: 22 * ms}, Primary: "A", Event: -1},
 			{Span: picture.Span{From: 22 * ms, To: 50 * ms}, Primary: "B", Event: 5}},
 			Deeds: []picture.Deed{{At: 10 * ms, Word: "+sdown", About: "A", Event: 1}}},
 	}
-	if diff := cmp.Diff(want, s.Sentinels); diff != "" {
-		t.Errorf("sentinels (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, s.Witnesses); diff != "" {
+		t.Errorf("witnesses (-want +got):\n%s", diff)
+	}
+}
+
+// A node of a cluster is no primary while it refuses all commands, and is one until it hears of another: two serve where one took
+// over by force.
+func TestPrimariesOfACluster(t *testing.T) {
+	ev := func(at time.Duration, p string, f history.F, word, about string) history.Event {
+		return history.Event{Time: at * ms, Process: p, Type: history.Info, F: f,
+			Value: history.Value{Rare: &history.Rare{Detail: word, Target: about}}}
+	}
+	h := &history.History{Header: history.Header{Nodes: []string{"A", "B"}}, Events: []history.Event{
+		ev(10, "B", history.NodePromoted, "", ""),
+		ev(10, "B", history.Cluster, history.ClusterSlot, "B"),
+		ev(15, "A", history.Cluster, history.ClusterRefuses, ""),
+		ev(20, "A", history.Cluster, history.ClusterServes, ""),
+		ev(25, "B", history.Cluster, history.ClusterFailed, "A"),
+		ev(30, "A", history.NodeDemoted, "", ""),
+		ev(30, "A", history.Cluster, history.ClusterSlot, "B"),
+		ev(35, "A", history.Cluster, history.ClusterRefuses, ""),
+		ev(40, "A", history.Cluster, history.ClusterServes, ""),
+		ev(50, "run", history.Phase, "done", ""),
+	}}
+	s := picture.Build(h)
+	if diff := cmp.Diff([]picture.Span{{From: 10 * ms, To: 15 * ms}, {From: 20 * ms, To: 30 * ms}}, s.Splits); diff != "" {
+		t.Errorf("two primaries (-want +got):\n%s", diff)
+	}
+	want := []picture.WitnessLane{
+		{Name: "A", OfCluster: true, Idle: []picture.Span{{From: 15 * ms, To: 20 * ms}, {From: 35 * ms, To: 40 * ms}},
+			Sees: []picture.Sight{{Span: picture.Span{From: 0, To: 30 * ms}, Primary: "A", Event: -1},
+				{Span: picture.Span{From: 30 * ms, To: 50 * ms}, Primary: "B", Event: 6}}},
+		{Name: "B", OfCluster: true, Deeds: []picture.Deed{{At: 25 * ms, Word: "failed", About: "A", Event: 4}},
+			Sees: []picture.Sight{{Span: picture.Span{From: 0, To: 10 * ms}, Primary: "A", Event: -1},
+				{Span: picture.Span{From: 10 * ms, To: 50 * ms}, Primary: "B", Event: 1}}},
+	}
+	if diff := cmp.Diff(want, s.Witnesses); diff != "" {
+		t.Errorf("witnesses (-want +got):\n%s", diff)
 	}
 }
 

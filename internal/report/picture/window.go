@@ -129,9 +129,9 @@ func (s *Scene) longest() []list {
 
 func (s *Scene) lists() []list {
 	all := append(s.longest(), listOf(&s.Bands, func(b *Band) Span { return b.Span }))
-	for i := range s.Sentinels {
-		l := &s.Sentinels[i]
-		all = append(all, listOf(&l.Sees, func(v *Sight) Span { return v.Span }), listOf(&l.Tilt, func(t *Span) Span { return *t }),
+	for i := range s.Witnesses {
+		l := &s.Witnesses[i]
+		all = append(all, listOf(&l.Sees, func(v *Sight) Span { return v.Span }), listOf(&l.Idle, func(t *Span) Span { return *t }),
 			listOf(&l.Deeds, func(d *Deed) Span { return Span{d.At, d.At} }))
 	}
 	for i := range s.Nodes {

@@ -46,6 +46,22 @@ func TestConfirmedByNodes(t *testing.T) {
 			}
 		}
 	}
+	// c2 gets the lock again by lengthening a key, which is its own from an earlier grant, or somebody else's.
+	again := func(whose string) func(s *script) {
+		return func(s *script) {
+			s.sets(0, whose, "A", "B")
+			s.grantedOn(2, "c1", 900, "C", "D", "E")
+			s.add(10, "c2", history.Invoke, history.Acquire, history.Value{})
+			for _, n := range []string{"A", "B"} {
+				s.key(11, history.KeyExtended, n, "c2", whose+"-owner", 1000)
+			}
+			s.sets(11, "c2", "E")
+			s.granted(12, "c2", 910, -1)
+			s.release(990, 991, "c1")
+			s.release(992, 993, "c2")
+			s.phase(1000, history.PhaseDone)
+		}
+	}
 	starved := func(busy string, nodes ...string) func(s *script) {
 		return func(s *script) {
 			s.fault(0, true, 1, "cut", "A")
@@ -104,6 +120,8 @@ func TestConfirmedByNodes(t *testing.T) {
 		{"it set the key on a quorum", NoLateEffect, both("C", "D", "E"), true, "on a quorum"},
 		{"one set it on too few nodes", ExclusiveBelief, both("D", "E"), false, "c2 was granted the lock at 0.012 s, but only 2 of the 3 nodes"},
 		{"one set it on too few nodes", ExclusiveLease, both("D", "E"), false, "only 2 of the 3 nodes"},
+		{"one lengthened its own keys on a quorum", ExclusiveLease, again("c2"), true, "on a quorum"},
+		{"one lengthened the keys of another", ExclusiveLease, again("c3"), false, "only 1 of the 3 nodes"},
 		{"one asked no node", ExclusiveLease, both(), false, "only 0 of the 3 nodes"},
 		{"one asked no node", LinearizableResource, both(), false, "only 0 of the 3 nodes"},
 		{"its keys were set after the answer", NoLateEffect, late, false, "c1 was granted the lock at 0.002 s, but only 0 of the 3 nodes"},

@@ -300,18 +300,28 @@ func (f *Facts) NodesSetFor(g *Grant) int {
 }
 
 // NodesSetInAttempt counts the nodes that saw the client of a grant set a key of the lock in its
-// attempt.
+// attempt, or lengthen its own: a lock that has one value for several grants does that where the key of the one before is still there.
 func (f *Facts) NodesSetInAttempt(g *Grant) int {
 	nodes := make(map[string]bool)
 	for i := g.Call + 1; i < g.EndOr(len(f.History.Events)); i++ {
 		e := f.Event(i)
 		inTime := !e.Value.At().IsSet() || time.Duration(e.Value.At().V()) <= f.At(g.Return)
-		its := e.F == history.KeySet && e.Value.Client == g.Client && !f.LeavesOwner(i)
+		its := e.Value.Client == g.Client && (e.F == history.KeySet && !f.LeavesOwner(i) || e.F == history.KeyExtended && f.lengthensOwn(i))
 		if its && inTime && f.ConcernsLock(e) && slices.Contains(f.History.Header.Nodes, e.Process) {
 			nodes[e.Process] = true
 		}
 	}
 	return len(nodes)
+}
+
+// lengthensOwn reports that a key-extended is of the client whose key it is.
+func (f *Facts) lengthensOwn(extended int) bool {
+	set := f.KeySetBefore(f.Event(extended).Process, extended)
+	if set < 0 {
+		return false
+	}
+	client, _ := f.OwnerAfter(set)
+	return client == f.Event(extended).Value.Client
 }
 
 // ClientByOwnerValue maps the owner values that only one client used to that client. A value that somebody

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
@@ -102,6 +103,10 @@ func (a *askedVersions) of(ctx context.Context, path string) (string, error) {
 	return version, wrong
 }
 
+// patience is the least time limit of a run in virtual time in which a lock program takes the place of the scenario's lock: libraries wait
+// for longer than built-in locks, and time costs little there.
+const patience = 5 * time.Minute
+
 // prepareVirtual settles what is real in a virtual world. With server.Auto real servers are where a lock program meets them, and all
 // variants then stand on the same ground. What cannot be had there is not applicable.
 func (t *trial) prepareVirtual(ctx context.Context) error {
@@ -135,6 +140,9 @@ func (t *trial) prepareVirtual(ctx context.Context) error {
 	}
 	for i := range t.subjects {
 		if s := &t.subjects[i]; s.notApplicable == "" {
+			if t.Programs.own != nil && s.program() != nil {
+				s.Setup.TimeLimit = max(s.Setup.TimeLimit, patience)
+			}
 			spec := runner.Spec(t.config(s, t.Seed))
 			s.notApplicable = guests.Refusal(&spec, t.guests(s, ""))
 		}

@@ -15,8 +15,9 @@ import (
 
 const intro = `What ` + "`sim`" + ` saw of well-known lock libraries. ` +
 	`Each library is used as it is, behind a [lock program](../adapters/README.md).
-[` + "`sim audit`" + `](reference/audit.md) put it into all shipped scenarios that put a guarantee to the test. Then a search
-among real servers (` + "`sim search --world live`" + `) tried random schedules of faults. All took place on one machine.
+[` + "`sim audit`" + `](reference/audit.md) put it into all shipped scenarios that put a guarantee to the test: on real servers in
+[virtual time](reference/virtual-world.md), or in real time where its store cannot be had there. Then a search
+among real servers in real time (` + "`sim search --world live`" + `) tried random schedules of faults. All took place on one machine.
 
 A cell has the worst state of its cases, and how many of the cases that apply are kept; – says that none applies. ` +
 	`[The report card](reference/audit.md#the-guarantees) says what each guarantee is, and how a cell is decided.

@@ -83,7 +83,7 @@ func (m *meter) audit(ctx context.Context, l *Library) error {
 		return err
 	}
 	card := filepath.Join(dir, "card.new.json")
-	err = m.run(ctx, l, "audit", "--lock", l.Name+"="+l.Command, "--out", dir, "--card", card, "--world", "live")
+	err = m.run(ctx, l, "audit", "--lock", l.Name+"="+l.Command, "--out", dir, "--card", card)
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func TestMeasure(t *testing.T) {
 		return string(text), err
 	}
 	const (
-		audit  = "audit --lock a=bin/a --out .cache/track-record/a --card .cache/track-record/a/card.new.json --world live\n"
+		audit  = "audit --lock a=bin/a --out .cache/track-record/a --card .cache/track-record/a/card.new.json\n"
 		search = "search --world live --lock bin/a --for 20m0s --out .cache/track-record/a/search\n"
 		goesOn = "search --world live --lock bin/a --for 15m0s --out .cache/track-record/a/search --resume\n"
 	)

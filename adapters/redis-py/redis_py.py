@@ -4,6 +4,7 @@ import os
 import sys
 
 import redis
+from redis.cluster import ClusterNode, RedisCluster
 from redis.exceptions import LockNotOwnedError
 from redis.sentinel import Sentinel
 
@@ -27,6 +28,8 @@ def open_lock(setup):
     if setup.sentinels:
         sentinel = Sentinel([(s.host, s.port) for s in setup.sentinels], socket_timeout=timeout)
         client = sentinel.master_for(setup.master, socket_timeout=timeout)
+    elif setup.topology == "cluster":
+        client = RedisCluster(startup_nodes=[ClusterNode(n.host, n.port) for n in setup.nodes], socket_timeout=timeout)
     else:
         node, = setup.nodes
         if node.tls:
@@ -34,7 +37,7 @@ def open_lock(setup):
         client = redis.Redis(host=node.host, port=node.port, username=node.username or None, password=node.password or None,
                              socket_timeout=timeout)
 
-    setup.on_close(client.connection_pool.disconnect)
+    setup.on_close(client.close if setup.topology == "cluster" else client.connection_pool.disconnect)
 
     def acquire(wait):
         # Requests come in several threads.
@@ -47,5 +50,5 @@ def open_lock(setup):
 
 
 about = f"redis.lock.Lock; client redis-py {redis.__version__}, socket_timeout as in setup, its own retries"
-serve(Program("redis-py", redis.__version__, kind="single", keys=["{key}"], can=["extend", "owner", "sentinel", "setup-again", "no-ttl", "one-object"],
+serve(Program("redis-py", redis.__version__, kind="single", keys=["{key}"], can=["extend", "owner", "sentinel", "cluster", "setup-again", "no-ttl", "one-object"],
               homepage="https://github.com/redis/redis-py", about=about), open_lock)

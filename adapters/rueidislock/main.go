@@ -17,7 +17,7 @@ func main() {
 	adapter.Serve(adapter.Program{Name: "rueidislock", Version: adapter.ModuleVersion("github.com/redis/rueidis"),
 		Homepage: "https://github.com/redis/rueidis/tree/main/rueidislock", Class: "single",
 		About: "rueidislock.Locker, KeyMajority 1; client rueidis, its own timeouts and retries",
-		Keys:  []string{"rueidislock:0:{key}"}, Can: []string{"renew", "lost", "sentinel"}}, open)
+		Keys:  []string{"rueidislock:0:{key}"}, Can: []string{"renew", "lost", "sentinel", "cluster"}}, open)
 }
 
 func open(s adapter.Setup) (adapter.Acquire, error) {
@@ -65,11 +65,14 @@ func option(s adapter.Setup) (o rueidis.ClientOption, err error) {
 		}
 		return o, nil
 	}
-	if len(s.Nodes) != 1 {
+	if len(s.Nodes) != 1 && s.Topology != "cluster" {
 		return o, fmt.Errorf("rueidislock has one node, not %d", len(s.Nodes))
 	}
 	n := s.Nodes[0]
-	o = rueidis.ClientOption{InitAddress: []string{n.Addr()}, Username: n.Username, Password: n.Password}
+	o = rueidis.ClientOption{Username: n.Username, Password: n.Password}
+	for _, n := range s.Nodes { // several are a cluster
+		o.InitAddress = append(o.InitAddress, n.Addr())
+	}
 	o.TLSConfig, err = n.TLSConfig()
 	return o, err
 }

@@ -57,6 +57,14 @@ func TestAsksItsTTL(t *testing.T) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.changes(305, "A", history.KeyExtended, "c1", 300, 301)
 		}, Violated, "for 1 ms"},
+		"a renewal that leaves the end as it was": {1, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+			s.changes(305, "A", history.KeyExtended, "c1", 300, 1001)
+		}, Holds, ""},
+		"a renewal by a moment": {1, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+			s.changes(305, "A", history.KeyExtended, "c1", 300, 1002)
+		}, Violated, "for 702 ms"},
 		"a minority asked for less": {2, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 2)
 			s.changes(5, "B", history.KeySet, "c1", 1, 1001)

@@ -252,7 +252,8 @@ func (t *terms) asksFor(g *grant, counts func(int) bool) map[place]asking {
 				now.until = e.Value.ValidUntil().V()
 			}
 			// "But a `key-extended` of a key that it asked for without an end gives the key its first end: [...] since then the key is asked for"
-			if last, some := keys[here]; some && last.until == forever && e.F == history.KeyExtended {
+			// "One until the same instant as the event before it asks for nothing new, either."
+			if last, some := keys[here]; some && (last.until == forever || last.until == now.until) && e.F == history.KeyExtended {
 				now.since = last.since
 			}
 			keys[here] = now

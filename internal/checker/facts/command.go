@@ -231,7 +231,8 @@ func (f *Facts) newNodeRequests() *nodeRequests {
 	return &nodeRequests{f, make(map[string]map[string]keyRequest)}
 }
 
-// add takes in an event. What gives an end to a key without one belongs to the command that set it.
+// add takes in an event. What gives an end to a key without one belongs to the command that set it, and what leaves the end as it is to the
+// one that gave it.
 func (a *nodeRequests) add(event int) {
 	e := a.facts.Event(event)
 	node := a.nodes[e.Process]
@@ -244,7 +245,8 @@ func (a *nodeRequests) add(event int) {
 		return
 	}
 	now := keyRequest{a.facts.LeftAt(event), promiseUntil(e.Value.ValidUntil()).EarlierOf(Forever)}
-	if before, some := node[e.Value.Key]; some && e.F == history.KeyExtended && before.until == Forever {
+	before, some := node[e.Value.Key]
+	if some && e.F == history.KeyExtended && (before.until == Forever || before.until == now.until) {
 		now.since = before.since
 	}
 	node[e.Value.Key] = now

@@ -92,7 +92,11 @@ func (e *Env) searchTarget(
 	} else {
 		where, l.program = s.File, v.Setup.Lock.Program
 	}
-	if err := l.find(ctx, r, where); err != nil {
+	nodes, err := nodesOf(r, v)
+	if err == nil {
+		err = l.find(ctx, r, nodes, where)
+	}
+	if err != nil {
 		return nil, nil, nil, err
 	}
 	if l.isReal() {
@@ -114,8 +118,21 @@ func (e *Env) searchTarget(
 // isReal reports that real servers take part.
 func (l *realSearch) isReal() bool { return l.world == request.Live || l.server != "" }
 
+// nodesOf says where the nodes of a search come from: those of a Redis Cluster are real servers in virtual time.
+func nodesOf(r *request.Search, v *scenario.Variant) (string, error) {
+	switch {
+	case v == nil || !v.Setup.Nodes.Clustered():
+		return r.Nodes, nil
+	case r.World == request.Live:
+		return "", Usagef("%s", world.NoLiveCluster)
+	case server.Provider(r.Nodes) == trial.Model:
+		return "", Usagef("%s", world.NoModelOfCluster)
+	}
+	return string(server.Process), nil
+}
+
 // find finds the program of the servers, where there are any.
-func (l *realSearch) find(ctx context.Context, r *request.Search, where string) (err error) {
+func (l *realSearch) find(ctx context.Context, r *request.Search, nodes, where string) (err error) {
 	if l.self, err = Self(); err != nil {
 		return err
 	}
@@ -125,7 +142,7 @@ func (l *realSearch) find(ctx context.Context, r *request.Search, where string) 
 		}
 		return nil
 	}
-	l.server, err = serverFor(ctx, r.Nodes, r.Redis, virtualLock{where, l.program})
+	l.server, err = serverFor(ctx, nodes, r.Redis, virtualLock{where, l.program})
 	return err
 }
 

@@ -426,7 +426,7 @@ func (t *terms) noOrphanLock() answer {
 		since := max(t.time(done), t.time(i))
 		if l.renewed > done {
 			at := t.events[l.renewed].Value.At()
-			if t.extending(t.ownerOf(i), done) || at.IsSet() && at.V() <= t.time(done) {
+			if t.extending(t.ownerOf(i), done) || at.IsSet() && at.V() <= t.time(done) || t.endsRound(t.ownerOf(i), done, l.renewed) {
 				since = max(since, t.time(l.renewed))
 			}
 		}
@@ -443,6 +443,29 @@ func (t *terms) noOrphanLock() answer {
 		return cannotTell
 	}
 	return found(violated, chances && t.unclear() == len(t.events))
+}
+
+// endsRound: "On a lock with a quorum of several nodes [...] so has a key there by the first renewal after the release was asked for, if no
+// other came after it, and if its command left its client before that release was answered." renewal is the last one.
+func (t *terms) endsRound(client string, done, renewal int) bool {
+	if t.quorum() == 1 || t.events[done].F != history.Release || t.events[done].Type != history.Invoke {
+		return false
+	}
+	here := &t.events[renewal]
+	for i, e := range t.events[done+1 : renewal] {
+		wrote := e.F == history.KeySet || e.F == history.KeyExtended
+		if wrote && e.Process == here.Process && e.Value.Key == here.Value.Key {
+			return false
+		}
+		left := t.time(renewal)
+		if here.Value.At().IsSet() {
+			left = here.Value.At().V()
+		}
+		if e.F == history.Release && e.Process == client && left > t.time(done+1+i) {
+			return false
+		}
+	}
+	return true
 }
 
 func (t *terms) time(i int) int64 { return int64(t.events[i].Time) }

@@ -41,7 +41,8 @@ func judgeOrphans(_ context.Context, j *judge, o Options) Finding {
 		}
 		none = fmt.Sprintf("no key was watched for longer than %s after it was no longer wanted", length(ttl))
 		from := max(lost, j.At(k.Set))
-		if k.Renewed >= 0 && j.At(k.Renewed) > from && (j.RenewalUnderWay(k.Client, event) || j.LeftBefore(k.Renewed, lost)) {
+		if k.Renewed >= 0 && j.At(k.Renewed) > from &&
+			(j.RenewalUnderWay(k.Client, event) || j.LeftBefore(k.Renewed, lost) || j.lastOfRound(k, event)) {
 			from = j.At(k.Renewed)
 		}
 		if known := min(j.End, j.At(k.Forgotten)); known > from+ttl || dead && k.Expires == facts.Forever && k.Forgotten < 0 {
@@ -54,6 +55,26 @@ func judgeOrphans(_ context.Context, j *judge, o Options) Finding {
 		}
 	}
 	return f.noViolation(none, "%d %s, none left for longer than %s", f.Effort.Chances, f.Effort.What(), length(ttl))
+}
+
+// lastOfRound reports that the last renewal of a key may belong to one that was under way on other nodes when its owner asked for the
+// release: it is the first after that, and its command left before the release was answered.
+func (j *judge) lastOfRound(k *facts.KeyLife, asked int) bool {
+	set := j.Event(k.Set)
+	if j.Quorum() < 2 || j.Event(asked).F != history.Release {
+		return false
+	}
+	answered := facts.Forever
+	for i := asked + 1; i < k.Renewed; i++ {
+		e := j.Event(i)
+		if e.Process == k.Client && e.F == history.Release {
+			answered = min(answered, j.At(i))
+		}
+		if e.Process == set.Process && e.Value.Key == set.Value.Key && (e.F == history.KeySet || e.F == history.KeyExtended) {
+			return false
+		}
+	}
+	return j.SentAt(k.Renewed) <= answered
 }
 
 // keysMayStay is how long a key may stay that nobody wants: the TTL; without one, as long as it may take until somebody is granted

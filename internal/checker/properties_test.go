@@ -905,6 +905,9 @@ var propertyCases = []struct {
 		s.key(900, history.KeyExtended, "A", "c1", "c1-owner", 1000)
 		s.phase(5000, history.PhaseHealing)
 	}, Holds, "1 key"},
+	{"the last of a round of renewals, during the release", NoOrphanLock, renewedWhileReleased("A", "B", 700), Holds, "1 key"},
+	{"it comes after the release was answered", NoOrphanLock, renewedWhileReleased("A", "B", 900), Violated, "1.90 s after its owner"},
+	{"it is the second one", NoOrphanLock, renewedWhileReleased("A", "A", 700), Violated, "1.90 s after its owner"},
 	{"a lock that is renewed after it was forgotten", NoOrphanLock, func(s *script) {
 		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
 		s.key(1, history.KeySet, "A", "c1", "c1-owner", 1000)
@@ -1221,5 +1224,21 @@ func TestProperties(t *testing.T) {
 				t.Errorf("%v, %q; want %v, %q", f.Verdict, f.Why, c.verdict, c.why)
 			}
 		})
+	}
+}
+
+// renewedWhileReleased is a lock on several nodes whose client asks for the release at 100 ms, and gets no answer till 800 ms. A command
+// that renews the key on a node left it at so many ms, and comes at 1 s; another one, for a node, came at 500 ms.
+func renewedWhileReleased(node, other string, left int64) func(s *script) {
+	return func(s *script) {
+		s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+		s.key(1, history.KeySet, node, "c1", "c1-owner", 1000)
+		s.granted(2, "c1", 1000, -1)
+		s.add(100, "c1", history.Invoke, history.Release, history.Value{})
+		s.key(500, history.KeyExtended, other, "c1", "c1-owner", 1000)
+		s.add(800, "c1", history.Info, history.Release, history.Value{})
+		s.key(1000, history.KeyExtended, node, "c1", "c1-owner", 1000)
+		s.h.Events[len(s.h.Events)-1].Value.OwnOutcome().At = ns(left)
+		s.phase(5000, history.PhaseHealing)
 	}
 }

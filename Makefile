@@ -72,6 +72,14 @@ docker-image: setup ## Build the image for nodes in Docker from this machine's p
 docker-engine: ## Run a Docker engine of our own until Ctrl-C, and say how to use it
 	@bash scripts/docker-engine.sh
 
+.PHONY: servers
+servers: ## Bring servers of other versions (Redis 6.2, 8.0, 8.2, Valkey 8.1, 9.1) into .cache/servers/; nothing is installed
+	@sh scripts/servers.sh
+
+.PHONY: servers-table
+servers-table: setup build servers ## Run all scenarios in virtual time on each of these servers, print the table of docs/reference/nodes.md
+	@sh scripts/servers-table.sh $(BIN)/sim
+
 .PHONY: setup-test
 setup-test:
 	@sh scripts/setup.sh test

@@ -26,7 +26,7 @@ func persistenceArguments(p world.Persistence, journals bool) []string {
 			return appendOnly(world.AOFNo)
 		}
 	case world.RDB:
-		return []string{"--save", "1 1", "--appendonly", "no"}
+		return []string{"--save", "1", "1", "--appendonly", "no"}
 	case world.AOFNo, world.AOFEverysec, world.AOFAlways:
 		return appendOnly(p)
 	}

@@ -115,11 +115,11 @@ func (s *redisServer) now() int64 { return s.host.ReadWall().Milliseconds() }
 
 // command implements kind.
 func (s *redisServer) command() (path string, args []string) {
-	save, journal := "", "yes"
+	journal, save := "yes", []string{"--save", ""}
 	if s.snapshots() { // it reads its snapshot, and begins its journal then
-		save, journal = "1 1", "no"
+		journal, save = "no", []string{"--save", "1", "1"} // Redis 6.2 takes no "1 1"
 	}
-	args = redisArguments(s.host, s.dir, save, journal, fsyncOf(s.h.Persistence()))
+	args = append(redisArguments(s.host, s.dir, journal, fsyncOf(s.h.Persistence())), save...)
 	args = append(args, "--hz", strconv.Itoa(s.h.Persistence().Ticks()))
 	if s.shard != nil {
 		return s.g.o.Server, append(args, s.shard.arguments()...)
@@ -128,15 +128,15 @@ func (s *redisServer) command() (path string, args []string) {
 		s.follows = ""
 	}
 	if s.follows != "" {
-		args = append(args, "--replicaof", fmt.Sprintf("%s %d", s.g.hosts[s.follows], redisPort))
+		args = append(args, "--replicaof", s.g.hosts[s.follows].String(), strconv.Itoa(redisPort))
 	}
 	return s.g.o.Server, args
 }
 
-// redisArguments are those of each server of Redis.
-func redisArguments(host *supervisor.Host, dir, save, journal, fsync string) []string {
+// redisArguments are those of each server of Redis, which says beside them when it makes snapshots.
+func redisArguments(host *supervisor.Host, dir, journal, fsync string) []string {
 	return []string{"--port", strconv.Itoa(redisPort), "--bind", host.String(), "--protected-mode", "no", "--daemonize", "no",
-		"--maxclients", "1000", "--save", save, "--dir", dir, "--loglevel", "notice", "--logfile", "", "--appendonly", journal,
+		"--maxclients", "1000", "--dir", dir, "--loglevel", "notice", "--logfile", "", "--appendonly", journal,
 		"--auto-aof-rewrite-percentage", "0",
 		"--aof-use-rdb-preamble", "no", "--appendfsync", fsync, "--stop-writes-on-bgsave-error", "no",
 		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600",

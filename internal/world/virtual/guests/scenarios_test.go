@@ -17,18 +17,33 @@ import (
 // TestScenariosAsWithModels makes the shipped scenarios with real servers, each twice with one seed. The verdicts are those that the file
 // expects, and the histories are the same.
 func TestScenariosAsWithModels(t *testing.T) {
-	everyVariant(t, chosen, func(t *testing.T, a *try) {
-		for _, f := range a.findings(a.twice(t)) {
-			if want := a.variant.Expected(f.Property); f.Verdict != want {
-				t.Errorf("seed %d: %s is %v, expected %v: %s", a.seed, f.Property, f.Verdict, want, f.Why)
-			}
+	everyVariant(t, chosen, asExpected)
+}
+
+func asExpected(t *testing.T, a *try) {
+	for _, f := range a.findings(a.twice(t)) {
+		if want := a.variant.Expected(f.Property); f.Verdict != want {
+			t.Errorf("seed %d: %s is %v, expected %v: %s", a.seed, f.Property, f.Verdict, want, f.Why)
 		}
-	})
+	}
+}
+
+// TestEveryServer makes scenarios in which each power over real servers is used with those of other versions, each run twice.
+func TestEveryServer(t *testing.T) {
+	redis(t)
+	for _, version := range suite.Versions() {
+		t.Run(version, func(t *testing.T) {
+			everyVariantOn(t, suite.Server(t, version), []string{"node-restart", "durability-power-cut", "failover-wait"}, asExpected)
+		})
+	}
 }
 
 // everyVariant runs a test with each variant that can be had with real servers: in the suite `all` of each scenario, else of some.
 func everyVariant(t *testing.T, some []string, test func(t *testing.T, a *try)) {
-	server := redis(t)
+	everyVariantOn(t, redis(t), some, test)
+}
+
+func everyVariantOn(t *testing.T, server string, some []string, test func(t *testing.T, a *try)) {
 	if suite.Amount(t, 1, 0) > 0 {
 		some = nil
 	}

@@ -242,7 +242,7 @@ func (b *Testbed) StartRedis(name, path, logs string) (*TestbedServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.args = redisArguments(s.host, s.Dir, "", "yes", "no")
+	s.args = append(redisArguments(s.host, s.Dir, "yes", "no"), "--save", "")
 	s.usable = func() bool { return true }
 	return s, s.Start()
 }

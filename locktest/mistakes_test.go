@@ -50,6 +50,7 @@ var beyond = map[string]string{
 	"own_thread":    "no client is busy in its own time",
 	"release_at":    "the lock asks one node after the other here",
 	"check_wait":    "there are no replicas",
+	"renewal_ends":  "no server here knows SET with IFEQ",
 	"extend_enough": "the lock tells of no loss here",
 	"give_up":       "the lock tries again for longer than others hold it",
 }

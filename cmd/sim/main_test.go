@@ -94,6 +94,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"all":         all,
 			"lacks":       lacks,
+			"server":      serverOf,
 			"exits":       exits,
 			"verdicts":    verdicts,
 			"childless":   childless,
@@ -121,6 +122,11 @@ func all(ts *testscript.TestScript, _ bool, _ []string) {
 // lacks WHAT skips the script for want of it.
 func lacks(ts *testscript.TestScript, _ bool, args []string) {
 	suite.Lacks(ts.Value(scriptTest).(testing.TB), strings.Join(args, " "))
+}
+
+// serverOf VERSION lets SERVER be the path of one of the servers that make servers brings, or skips the script for want of it.
+func serverOf(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Setenv("SERVER", suite.Server(ts.Value(scriptTest).(testing.TB), args[0]))
 }
 
 // exits CODE ARGS... runs sim and wants that exit code.

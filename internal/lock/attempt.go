@@ -50,6 +50,17 @@ func (r Retry) Wait(env Env, n int) time.Duration {
 	return d
 }
 
+// owner is the value for the keys of one attempt. Where Mistakes.SameValue, it is the client's only one, which is drawn once.
+func (c *Config) owner(env Env, only *string) string {
+	if !c.Mistakes.SameValue {
+		return newOwner(env)
+	}
+	if *only == "" {
+		*only = newOwner(env)
+	}
+	return *only
+}
+
 // newOwner draws a value that no other attempt has: 64 random bits behind the
 // client's name, so that a person can read who it was.
 func newOwner(env Env) string {

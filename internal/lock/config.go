@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -142,6 +143,8 @@ type Algorithm struct {
 	Pooled bool
 	// Extends: its user can make a grant last longer (Extender).
 	Extends bool
+	// Needs are what its commands take that not every server has.
+	Needs []command.Feature
 	// Endless: it can be without a TTL.
 	Endless bool
 	New     func(Config, Env) Lock
@@ -226,6 +229,19 @@ func New(c Config, env Env) (Lock, error) {
 // NeedsConsensus reports whether Env.Consensus is asked.
 func (c Config) NeedsConsensus() bool {
 	return c.Tokens == Consensus || algorithms[c.Algorithm].Consensus
+}
+
+// Needs are what the lock's commands take that not every server has.
+func (c Config) Needs() []command.Feature { return algorithms[c.Algorithm].Needs }
+
+// RefusedBy says why the lock cannot be on a server, and since when servers have what it needs; empty: it can.
+func (c Config) RefusedBy(s command.Server) string {
+	for _, f := range c.Needs() {
+		if !s.Knows(f) {
+			return fmt.Sprintf("%s needs %s (%s or later), and the server is %v", c.Algorithm, f.Name, f.Since(), s)
+		}
+	}
+	return ""
 }
 
 // Pooled reports whether commands ask for another connection (Command.OtherConnection).

@@ -44,24 +44,9 @@ func TestEachMistakeShows(t *testing.T) {
 			_, r := l.Acquire()
 			return r.Outcome == lock.OK
 		}, true, false},
-		{"same value", lock.Mistakes{SameValue: true}, func(t *testing.T, m lock.Mistakes) any {
-			tb := newTable(1) // the clean-up of a failed attempt arrives after the next attempt
-			var late []func() command.Reply
-			tb.nodes[0].Way = func(c command.Command, carry func() command.Reply) command.Reply {
-				if c.Op == command.EVAL {
-					late = append(late, carry)
-				}
-				return commandtest.Mute(c, command.NilReply)
-			}
-			_, l := tb.sit(t, "c1", mistaken(m))
-			l.Acquire()
-			tb.ways()
-			g, _ := l.Acquire()
-			for _, arrive := range late {
-				arrive()
-			}
-			return tb.held(g.Owner)
-		}, 1, 0},
+		{"same value", lock.Mistakes{SameValue: true}, lateCleanUp("redlock"), 1, 0},
+		{"same value on one node", lock.Mistakes{SameValue: true}, lateCleanUp("set-nx-px"), 1, 0},
+		{"same value and DELIFEQ", lock.Mistakes{SameValue: true}, lateCleanUp("delifeq"), 1, 0},
 		{"no clean-up", lock.Mistakes{NoCleanup: true}, func(t *testing.T, m lock.Mistakes) any {
 			tb := newTable(5)
 			tb.ways(commandtest.Dead, commandtest.Dead, commandtest.Dead)
@@ -113,9 +98,12 @@ func TestEachMistakeShows(t *testing.T) {
 			e.spawned[0]()
 			return len(e.background)
 		}, 0, 11},
-		{"renewal frees", lock.Mistakes{RenewalFrees: true}, afterRenewal(0, ""), "c1", ""},
-		{"renewal shortens", lock.Mistakes{RenewalShort: true}, afterRenewal(2*time.Millisecond, ""), "c1", ""},
-		{"renewal takes", lock.Mistakes{RenewalTakes: true}, afterRenewal(0, "c2"), "c2", "c1"},
+		{"renewal frees", lock.Mistakes{RenewalFrees: true}, afterRenewal("watchdog", 0, ""), "c1", ""},
+		{"renewal shortens", lock.Mistakes{RenewalShort: true}, afterRenewal("watchdog", 2*time.Millisecond, ""), "c1", ""},
+		{"renewal takes", lock.Mistakes{RenewalTakes: true}, afterRenewal("watchdog", 0, "c2"), "c2", "c1"},
+		{"renewal by SET shortens", lock.Mistakes{RenewalShort: true}, afterRenewal("set-ifeq", 2*time.Millisecond, ""), "c1", ""},
+		{"renewal by SET takes", lock.Mistakes{RenewalTakes: true}, afterRenewal("set-ifeq", 0, "c2"), "c2", "c1"},
+		{"renewal by SET leaves no end", lock.Mistakes{RenewalForever: true}, afterRenewal("set-ifeq", time.Hour, ""), "", "c1"},
 		{"extend absent", lock.Mistakes{ExtendAbsent: true}, func(t *testing.T, m lock.Mistakes) any {
 			tb, e, l := watched(t, "watchdog", m)
 			g, _ := l.Acquire()
@@ -149,10 +137,36 @@ func TestEachMistakeShows(t *testing.T) {
 	}
 }
 
-// afterRenewal lets c1 renew its lock once, which another has by then, or nobody. It tells who has it some time after the renewal.
-func afterRenewal(later time.Duration, other string) func(*testing.T, lock.Mistakes) any {
+// lateCleanUp lets the clean-up of an attempt that was not answered arrive after the next attempt. It tells how many nodes keep the key.
+func lateCleanUp(algorithm string) func(*testing.T, lock.Mistakes) any {
 	return func(t *testing.T, m lock.Mistakes) any {
-		tb, e, l := watched(t, "watchdog", m)
+		tb, c := newTable(1), mistaken(m)
+		c.Algorithm = algorithm
+		var late []func() command.Reply
+		tb.nodes[0].Way = func(c command.Command, carry func() command.Reply) command.Reply {
+			if c.Op == command.EVAL || c.Op == command.DELIFEQ {
+				late = append(late, carry)
+			}
+			return commandtest.Mute(c, command.NilReply)
+		}
+		_, l := tb.sit(t, "c1", c)
+		l.Acquire()
+		tb.ways()
+		g, _ := l.Acquire()
+		if len(late) == 0 {
+			t.Errorf("%s: nothing is late", algorithm)
+		}
+		for _, arrive := range late {
+			arrive()
+		}
+		return tb.held(g.Owner)
+	}
+}
+
+// afterRenewal lets c1 renew its lock once, which another has by then, or nobody. It tells who has it some time after the renewal.
+func afterRenewal(algorithm string, later time.Duration, other string) func(*testing.T, lock.Mistakes) any {
+	return func(t *testing.T, m lock.Mistakes) any {
+		tb, e, l := watched(t, algorithm, m)
 		g, _ := l.Acquire()
 		e.onSleep = func(n int) {
 			if n > 1 {
@@ -223,7 +237,7 @@ func TestRulesAreSwitchedOffByName(t *testing.T) {
 			all.SwitchOff(rule)
 		}
 	}
-	if got := len(all.Rules()); got != 22 {
+	if got := len(all.Rules()); got != 23 {
 		t.Errorf("%d rules", got)
 	}
 	none := all

@@ -55,7 +55,7 @@ func (l *redlock) Acquire() (Grant, Result) {
 
 // attempt is one pass of the algorithm.
 func (l *redlock) attempt() (Grant, Result) {
-	g := Grant{Owner: l.owner()}
+	g := Grant{Owner: l.owner(l.env, &l.value)}
 	start := l.now()
 	if l.Mistakes.TokenFirst {
 		if r := l.addToken(&g, round{}); r.Outcome != OK {
@@ -113,17 +113,6 @@ func (l *redlock) addToken(g *Grant, won round) (r Result) {
 	}
 	g.HasToken = l.Tokens != NoTokens && r.Outcome == OK
 	return r
-}
-
-// owner is the value for the keys of one attempt.
-func (l *redlock) owner() string {
-	if !l.Mistakes.SameValue {
-		return newOwner(l.env)
-	}
-	if l.value == "" {
-		l.value = newOwner(l.env)
-	}
-	return l.value
 }
 
 // isWon reports whether a round was won.

@@ -4,6 +4,7 @@ func init() {
 	extending := singleNode("set-nx-px", "SET NX PX with a value of its own, released by compare and delete: "+
 		"the single-node lock of the Redis documentation", "", ownedMistakes, setNX, compareAndDelete)
 	extending.Extends, extending.Endless, extending.Mistakes = true, true, ownedMistakes.and(renewalMistakes)
+	extending.Mistakes.SameValue = true
 	register(extending)
 	constant := singleNode("constant-value", "SET NX PX with the same value for everybody and a plain DEL: "+
 		"a late release deletes somebody else's lock", "1", anyMistakes, setNX, deleteKey)

@@ -14,6 +14,10 @@ type single struct {
 	// take asks once for the key under owner; give gives it back.
 	take func(l *single, owner string) (Grant, Result)
 	give func(l *single, g Grant) Result
+	// deletesIfEqual: it gives the key back with DELIFEQ, not with a script.
+	deletesIfEqual bool
+	// value is the client's only value, where Mistakes.SameValue.
+	value string
 	// constant is the value that every client writes; empty: a value of its own
 	// for each attempt.
 	constant string
@@ -59,7 +63,7 @@ func (l *single) Acquire() (Grant, Result) {
 func (l *single) attempt() (Grant, Result) {
 	owner := l.constant
 	if owner == "" {
-		owner = newOwner(l.env)
+		owner = l.owner(l.env, &l.value)
 	}
 	if !l.Tokens.Drawn() {
 		return l.take(l, owner)
@@ -105,7 +109,7 @@ func (l *single) renew(c command.Command) Result {
 	if r.Outcome != command.Done {
 		return Result{Outcome: Info, Err: r.Err()}
 	}
-	if !r.OK() || r.Int != 1 {
+	if !r.OK() || r.Int != 1 && r.Str() != "OK" {
 		return Result{Outcome: Fail, Err: "the key is not there, or not ours any more"}
 	}
 	return Result{Outcome: OK}
@@ -176,7 +180,11 @@ func compareAndDelete(l *single, g Grant) Result {
 	if l.Mistakes.PlainDelete {
 		return deleteKey(l, g)
 	}
-	return deleted(l.do(command.Eval(releaseScript, []string{l.Key}, g.Owner)), "not ours any more")
+	c := command.Eval(releaseScript, []string{l.Key}, g.Owner)
+	if l.deletesIfEqual {
+		c = command.DelIfEq(l.Key, g.Owner)
+	}
+	return deleted(l.do(c), "not ours any more")
 }
 
 // deleted is the outcome of a command that answers how many keys it deleted.

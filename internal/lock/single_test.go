@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +37,8 @@ func TestLocksOnOneNode(t *testing.T) {
 		"lock-delay":      {false, false, false},
 		"watchdog":        {false, true, false}, // nobody runs its watchdog here
 		"watchdog-blind":  {false, true, false},
+		"set-ifeq":        {false, true, false},
+		"delifeq":         {false, true, false},
 		"reentrant":       {false, true, false},
 		"reentrant-leaky": {false, true, false},
 	} {
@@ -64,7 +67,7 @@ func TestLocksOnOneNode(t *testing.T) {
 func TestOutcomesOfOneNode(t *testing.T) {
 	for algorithm, late := range map[string]lock.Outcome{
 		"set-nx-px": lock.Fail, "constant-value": lock.Fail, "set-without-nx": lock.Fail, "setnx-pexpire": lock.Fail,
-		"lock-delay": lock.Fail, "setnx-del": lock.OK,
+		"lock-delay": lock.Fail, "setnx-del": lock.OK, "delifeq": lock.Fail,
 	} {
 		for _, c := range []struct {
 			what string
@@ -260,6 +263,7 @@ func TestLocksOnOneNodeCleanUpAfterNoAnswer(t *testing.T) {
 		{"set-nx-wait", lock.Mistakes{}, false},
 		{"lock-delay", lock.Mistakes{}, false},
 		{"watchdog", lock.Mistakes{}, false},
+		{"delifeq", lock.Mistakes{}, false},
 		{"reentrant", lock.Mistakes{}, false},
 		{"constant-value", lock.Mistakes{}, true},
 		{"setnx-del", lock.Mistakes{}, true},
@@ -281,6 +285,27 @@ func TestLocksOnOneNodeCleanUpAfterNoAnswer(t *testing.T) {
 		}
 		if _, left := tb.nodes[0].Memory().Get("lock"); left != c.left {
 			t.Errorf("%s, %+v: the key is left: %v, want %v", c.algorithm, c.mistakes, left, c.left)
+		}
+	}
+}
+
+// Some locks need what not every server knows, and say since when one does.
+func TestRefusedByServers(t *testing.T) {
+	for algorithm, want := range map[string]map[string]bool{ // whether a server refuses the lock
+		"set-nx-px": {"redis 6.2": false},
+		"set-ifeq":  {"redis 8.2": true, "redis 8.4": false, "valkey 8.0": true, "valkey 8.1": false, "valkey 9.1": false, "": false},
+		"delifeq":   {"redis 8.2": true, "redis 8.4": true, "redis 9.0": true, "valkey 8.1": true, "valkey 9.0": false, "": false},
+	} {
+		for server, refused := range want {
+			name, version, _ := strings.Cut(server, " ")
+			s := command.ParseServer(version, "")
+			if name == "valkey" {
+				s = command.ParseServer("7.2.4", version)
+			}
+			why := single(algorithm).RefusedBy(s)
+			if (why != "") != refused || refused && !strings.Contains(why, "Valkey ") {
+				t.Errorf("%s on %q: %q", algorithm, server, why)
+			}
 		}
 	}
 }

@@ -7,35 +7,37 @@ import (
 )
 
 func init() {
-	for _, w := range []struct {
-		name, title string
-		blind       bool
-	}{
-		{"watchdog", "SET NX PX with a watchdog that renews the lease every third of the ttl, if the key is still its own", false},
-		{"watchdog-blind", "the same with a plain PEXPIRE: the watchdog renews whatever key is there, and never notices", true},
-	} {
-		mistakes := ownedMistakes
-		mistakes.KeepRenewing, mistakes.NeverRenew, mistakes.RenewsAfterWork = true, true, true
-		if !w.blind {
-			mistakes = mistakes.and(renewalMistakes)
-		}
-		register(Algorithm{
-			Mistakes: mistakes,
-			Name:     w.name, Title: w.title, MinNodes: 1, MaxNodes: 1, Tokens: separate, Points: []string{PointBeforeExtend},
-			New: func(c Config, env Env) Lock {
-				l := &watchdog{single: single{Config: c, env: env, take: setNX, give: compareAndDelete}, blind: w.blind}
-				l.renewal = renewal{Config: c, env: env, extend: l.extend, remaining: l.single.Remaining, blind: w.blind}
-				return l
-			},
-		})
-	}
+	registerWatchdog("watchdog", "SET NX PX with a watchdog that renews the lease every third of the ttl, if the key is still its own",
+		renewalMistakes, Config.extendOwn, false)
+	registerWatchdog("watchdog-blind", "the same with a plain PEXPIRE: the watchdog renews whatever key is there, and never notices",
+		Mistakes{}, func(c Config, _ string) command.Command { return command.PExpire(c.Key, c.TTL) }, true)
+	registerWatchdog("set-ifeq", "SET NX PX with a watchdog that renews the lease by SET IFEQ PX, without a script",
+		Mistakes{RenewalShort: true, RenewalTakes: true, RenewalForever: true}, Config.setOwn, false, command.SetWithIfEq)
+}
+
+// registerWatchdog registers a lock on one node that renews its lease by what again says.
+func registerWatchdog(
+	name, title string, more Mistakes, again func(c Config, owner string) command.Command, blind bool, needs ...command.Feature,
+) {
+	mistakes := ownedMistakes.and(more)
+	mistakes.KeepRenewing, mistakes.NeverRenew, mistakes.RenewsAfterWork = true, true, true
+	register(Algorithm{
+		Mistakes: mistakes, Needs: needs,
+		Name: name, Title: title, MinNodes: 1, MaxNodes: 1, Tokens: separate, Points: []string{PointBeforeExtend},
+		New: func(c Config, env Env) Lock {
+			l := &watchdog{single: single{Config: c, env: env, take: setNX, give: compareAndDelete}, again: again}
+			l.renewal = renewal{Config: c, env: env, extend: l.extend, remaining: l.single.Remaining, blind: blind}
+			return l
+		},
+	})
 }
 
 // watchdog is a lock on one node that renews its lease.
 type watchdog struct {
 	single
 	renewal renewal
-	blind   bool
+	// again is the command that renews the lease.
+	again func(c Config, owner string) command.Command
 }
 
 var (
@@ -58,19 +60,32 @@ func (l *watchdog) Remaining(g Grant) time.Duration { return l.single.Remaining(
 // extend renews the lease once.
 func (l *watchdog) extend(owner string) (Grant, Result) {
 	g := l.leased(owner, l.now())
-	return g, l.renew(l.extendCommand(owner))
+	return g, l.renew(l.again(l.Config, owner))
 }
 
-func (l *watchdog) extendCommand(owner string) command.Command {
-	if l.blind {
-		return command.PExpire(l.Key, l.TTL)
+// setOwn renews the key by setting it, where it still has the owner's value.
+func (c Config) setOwn(owner string) command.Command {
+	ttl := c.renewedTTL()
+	if c.Mistakes.RenewalForever {
+		ttl = 0
 	}
-	return l.extendOwn(owner)
+	if c.Mistakes.RenewalTakes {
+		return command.Set(c.Key, owner, ttl)
+	}
+	return command.SetIfEq(c.Key, owner, owner, ttl)
+}
+
+// renewedTTL is what a renewal asks for.
+func (c Config) renewedTTL() time.Duration {
+	if c.Mistakes.RenewalShort {
+		return max(c.TTL/1000, time.Millisecond)
+	}
+	return c.TTL
 }
 
 // extendOwn renews the key where it still has the owner's value.
 func (c Config) extendOwn(owner string) command.Command {
-	script, ttl := extendScript, c.TTL
+	script := extendScript
 	switch {
 	case c.Mistakes.RenewalFrees:
 		return command.Eval(releaseScript, []string{c.Key}, owner)
@@ -79,8 +94,5 @@ func (c Config) extendOwn(owner string) command.Command {
 	case c.Mistakes.ExtendAbsent:
 		script = extendOrSetScript
 	}
-	if c.Mistakes.RenewalShort {
-		ttl = max(ttl/1000, time.Millisecond)
-	}
-	return command.Eval(script, []string{c.Key}, owner, command.Itoa(command.Milliseconds(ttl)))
+	return command.Eval(script, []string{c.Key}, owner, command.Itoa(command.Milliseconds(c.renewedTTL())))
 }

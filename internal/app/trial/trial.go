@@ -180,8 +180,7 @@ func (t *trial) once(ctx context.Context, v subject, try int) attempt {
 	if late && errors.Is(err, running.Err()) { // which is out of time, too
 		err = machine.TookTooLong(0, "it did not begin within %v (--timeout)", t.Timeout)
 	}
-	if refused := (*program.UnsupportedError)(nil); errors.As(err, &refused) {
-		out.NotApplicable = refused.Error()
+	if out.NotApplicable = notApplicable(err); out.NotApplicable != "" {
 		return out
 	}
 	if t.World == request.Live {
@@ -218,6 +217,19 @@ func (t *trial) once(ctx context.Context, v subject, try int) attempt {
 	}
 	out.WallMS = t.Now().Sub(began).Milliseconds()
 	return out
+}
+
+// notApplicable is why a lock is not to be tried where a run ended with err; empty: it is.
+func notApplicable(err error) string {
+	var refused *program.UnsupportedError
+	var unfit *world.Unfit
+	switch {
+	case errors.As(err, &refused):
+		return refused.Error()
+	case errors.As(err, &unfit):
+		return unfit.Error()
+	}
+	return ""
 }
 
 // tellPace says how fast the machine was for a run that ended with err.

@@ -85,7 +85,7 @@ func CanDo(words []string, isKey func(word string) bool) Can {
 		if option("NX") {
 			return CanSet
 		}
-		if option("XX") {
+		if option("XX") || option("IFEQ") {
 			return CanLengthen
 		}
 	case "GETEX":

@@ -15,6 +15,7 @@ func TestCanDo(t *testing.T) {
 	const set, lengthen, end = command.CanSet, command.CanLengthen, command.CanEnd
 	for words, want := range map[string]command.Can{
 		"SET lock v NX PX 1000": set, "set lock v px 1000": set | lengthen, "SET lock v XX PX 9": lengthen, "SET other lock": 0,
+		"SET lock v IFEQ v PX 9": lengthen, "SET lock w ifeq v": lengthen, "DELIFEQ lock v": end,
 		"SETNX lock v": set, "SETEX lock 1 v": set | lengthen, "HSET lock f v": set, "ZADD lock 5 m": set | lengthen, "RPUSH lock v": set,
 		"PEXPIRE lock 1000": lengthen, "EXPIRE lock 0": end, "pexpire lock -1": end, "PERSIST lock": lengthen, "EXPIRE other 5": 0,
 		"GETEX lock": 0, "GETEX lock PX 5": lengthen,

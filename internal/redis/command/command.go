@@ -28,11 +28,13 @@ const (
 	WATCH
 	UNWATCH
 	EXEC
+	DELIFEQ
 )
 
 var opNames = [...]string{PING: "ping", GET: "get", SET: "set", DEL: "del", PEXPIRE: "pexpire",
 	PTTL: "pttl", INCR: "incr", WAIT: "wait", EVAL: "eval",
-	RPUSH: "rpush", LRANGE: "lrange", WATCH: "watch", UNWATCH: "unwatch", EXEC: "exec"}
+	RPUSH: "rpush", LRANGE: "lrange", WATCH: "watch", UNWATCH: "unwatch", EXEC: "exec",
+	DELIFEQ: "delifeq"}
 
 func (o Op) String() string {
 	if int(o) < len(opNames) && opNames[o] != "" {
@@ -60,7 +62,8 @@ type Command struct {
 	// Replicas is how many replicas WAIT waits for.
 	Replicas int
 	// Script, Keys and Args belong to EVAL. Args are also the elements of RPUSH
-	// (none: the server refuses it), Keys those of WATCH.
+	// (none: the server refuses it), Keys those of WATCH. With one of Args SET
+	// writes only where the key has that value (IFEQ).
 	Script *Script
 	Keys   []string
 	Args   []string
@@ -80,7 +83,7 @@ func (c Command) Within(d time.Duration) Command {
 // Refusal is the error, in Redis's words, with which a node answers what the command
 // does not take; empty: it takes all that it was given.
 func (c *Command) Refusal() string {
-	if c.NX && c.Op != SET || c.Discard && c.Op != EXEC {
+	if c.NX && (c.Op != SET || len(c.Args) > 0) || c.Discard && c.Op != EXEC {
 		return "ERR syntax error"
 	}
 	if c.TTL < 0 && c.Op == SET {
@@ -110,6 +113,14 @@ func Set(key, value string, ttl time.Duration) Command {
 func SetNX(key, value string, ttl time.Duration) Command {
 	return Command{Op: SET, Key: key, Value: value, TTL: ttl, NX: true}
 }
+
+// SetIfEq writes a key that has the value match, with an expiry where ttl is not 0, else without one.
+func SetIfEq(key, value, match string, ttl time.Duration) Command {
+	return Command{Op: SET, Key: key, Value: value, TTL: ttl, Args: []string{match}}
+}
+
+// DelIfEq removes a key that has the value.
+func DelIfEq(key, value string) Command { return Command{Op: DELIFEQ, Key: key, Value: value} }
 
 // Del removes a key.
 func Del(key string) Command { return Command{Op: DEL, Key: key} }

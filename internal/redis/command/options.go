@@ -58,7 +58,7 @@ func ParseOptions(words []string, taken string) Options {
 		} else {
 			o.Number = argument
 		}
-		o.Wrong = o.Wrong || *to != "" && *to != word
+		o.Wrong = o.Wrong || *to != "" && (*to != word || to == &o.Condition)
 		*to = word
 	}
 	o.Wrong = o.Wrong || o.NX && (o.XX || o.GT || o.LT) || o.GT && o.LT || o.Condition != "" && (o.NX || o.XX)

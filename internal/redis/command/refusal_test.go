@@ -17,6 +17,7 @@ func TestOptionsAreNotLeftOut(t *testing.T) {
 		{Op: command.DEL, Key: "k", NX: true},
 		{Op: command.SET, Key: "k", Value: "w", TTL: -time.Second},
 		{Op: command.SET, Key: "k", Value: "w", Discard: true},
+		{Op: command.SET, Key: "k", Value: "w", Args: []string{"v"}, NX: true}, // NX and IFEQ
 		{Op: command.EXEC, Body: []command.Command{{Op: command.DEL, Key: "k", NX: true}}},
 		{Op: command.WATCH, Keys: []string{"k"}}, // the node does not have it
 	} {

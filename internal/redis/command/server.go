@@ -25,6 +25,61 @@ func ParseServer(redis, valkey string) Server {
 	return s
 }
 
+// ServerIn reads the versions out of what INFO answered.
+func ServerIn(info string) Server {
+	var redis, valkey string
+	for line := range strings.Lines(info) {
+		switch name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name {
+		case "redis_version":
+			redis = value
+		case "valkey_version":
+			valkey = value
+		}
+	}
+	return ParseServer(redis, valkey)
+}
+
+func (s Server) String() string {
+	name := "Redis"
+	if s.Valkey {
+		name = "Valkey"
+	}
+	return fmt.Sprintf("%s %d.%d", name, s.Major, s.Minor)
+}
+
+// Feature is something that not all servers know.
+type Feature struct {
+	Name string
+	// Redis and Valkey are the versions since which they know it; the zero Server: it does not.
+	Redis, Valkey Server
+}
+
+// The features that locks use.
+var (
+	SetWithIfEq = Feature{"SET with IFEQ", Server{Major: 8, Minor: 4}, Server{Valkey: true, Major: 8, Minor: 1}}
+	DeletesIfEq = Feature{Name: "DELIFEQ", Valkey: Server{Valkey: true, Major: 9}}
+)
+
+// Knows reports whether a server knows a feature. One of which nothing is known may.
+func (s Server) Knows(f Feature) bool {
+	since := f.Redis
+	if s.Valkey {
+		since = f.Valkey
+	}
+	return s.Major == 0 || since.Major > 0 && s.since(since.Major, since.Minor)
+}
+
+// Since says who knows the feature: "Redis 8.4 or Valkey 8.1".
+func (f Feature) Since() string {
+	var list []string
+	for _, s := range []Server{f.Redis, f.Valkey} {
+		if s.Major > 0 {
+			list = append(list, s.String())
+		}
+	}
+	return strings.Join(list, " or ")
+}
+
 // support says whether something works: not every server has every option.
 type support uint8
 
@@ -44,7 +99,7 @@ func (s Server) conditions(option string) support {
 		return nobodyKnows // what Valkey has learned since is not known here
 	case s.Valkey && !strings.EqualFold(option, "IFEQ"):
 		return no
-	case s.Valkey && s.since(8, 1), !s.Valkey && s.since(8, 4):
+	case s.Knows(SetWithIfEq): // in Redis the others have come with it
 		return yes
 	}
 	return no

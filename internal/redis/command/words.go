@@ -15,6 +15,9 @@ func (c *Command) Words() []string {
 		if c.NX {
 			words = append(words, "nx")
 		}
+		if len(c.Args) > 0 {
+			words = append(words, "ifeq", c.Args[0])
+		}
 		if c.TTL > 0 {
 			words = append(words, "px", Itoa(Milliseconds(c.TTL)))
 		}
@@ -25,6 +28,8 @@ func (c *Command) Words() []string {
 	case EVAL:
 		words = append(words, c.Script.Lua, strconv.Itoa(len(c.Keys)))
 		words = append(append(words, c.Keys...), c.Args...)
+	case DELIFEQ:
+		words = append(words, c.Key, c.Value)
 	case RPUSH:
 		words = append(append(words, c.Key), c.Args...)
 	case LRANGE:

@@ -17,6 +17,8 @@ func TestWords(t *testing.T) {
 		"set k v nx px 1500": command.SetNX("k", "v", 1500*time.Millisecond), "set k v px 1": command.Set("k", "v", time.Microsecond),
 		"pexpire k -5": command.PExpire("k", -5*time.Millisecond), "wait 2 100": command.Wait(2, 100*time.Millisecond),
 		"rpush k a b": command.RPush("k", "a", "b"), "lrange k 0 -1": {Op: command.LRANGE, Key: "k"},
+		"set k v ifeq w px 5": command.SetIfEq("k", "v", "w", 5*time.Millisecond), "set k v ifeq w": command.SetIfEq("k", "v", "w", 0),
+		"delifeq k v":         command.DelIfEq("k", "v"),
 		"watch k l":           {Op: command.WATCH, Keys: []string{"k", "l"}},
 		"eval|return 1|1|k|a": command.Eval(script, []string{"k"}, "a"),
 	} {

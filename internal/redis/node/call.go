@@ -50,6 +50,9 @@ func (c *Conn) process(words []string) (isClient bool) {
 // lookup finds a command's row; nil: it has been refused.
 func (x *call) lookup(words []string) *row {
 	r := find(words[0])
+	if r != nil && r.since != nil && !x.n.config.Server.Knows(*r.since) {
+		r = nil
+	}
 	if r != nil && r.subs != nil && len(words) > 1 {
 		sub := r.subs[strings.ToLower(words[1])]
 		if sub == nil {
@@ -167,10 +170,10 @@ func (x *call) put(it model.Item, c class, event string) {
 }
 
 // drop removes a key.
-func (x *call) drop(key, event string) bool {
+func (x *call) drop(key string) bool {
 	if !x.n.Memory.Del(key) {
 		return false
 	}
-	x.n.notify(generic, event, key)
+	x.n.notify(generic, "del", key)
 	return true
 }

@@ -80,7 +80,7 @@ func mayExpireAt(o *command.Options, has, at int64) bool {
 func (x *call) expireAt(key string, at int64) {
 	m := x.n.Memory
 	if at <= m.Milliseconds() {
-		x.drop(key, "del")
+		x.drop(key)
 		return
 	}
 	m.ExpireAt(m.Find(key), at)

@@ -13,6 +13,9 @@ type Row struct {
 // Rows are all rows.
 func Rows() (list []Row) {
 	add := func(r *row) {
+		if r.since != nil { // the real server is of Redis 7.0
+			return
+		}
 		list = append(list, Row{r.name, r.arity, r.flags&write != 0, r.flags&noScript != 0, r.flags&write == 0 && r.last != 0,
 			r.first, r.last, r.step, r.subs != nil, r.others})
 	}

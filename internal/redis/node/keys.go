@@ -26,7 +26,7 @@ var keyRows = []row{
 func del(x *call, w []string) {
 	n := 0
 	for _, key := range w[1:] {
-		if x.drop(key, "del") {
+		if x.drop(key) {
 			n++
 		}
 	}

@@ -34,6 +34,8 @@ type Node struct {
 
 // Config says what a node needs beside its data.
 type Config struct {
+	// Server says whose commands it knows beside those of Redis 7.0; zero: nobody's.
+	Server command.Server
 	// Scripts are known texts that run as their Go twins, where nobody listens to what
 	// happens to keys.
 	Scripts []*command.Script
@@ -48,6 +50,9 @@ const Forever = time.Duration(math.MaxInt64)
 
 // New makes a node on a memory. It is the memory's Listener from now on.
 func New(m *model.Memory, c Config) *Node {
+	if c.Server == (command.Server{}) {
+		c.Server.Major = 7
+	}
 	n := &Node{Memory: m, config: c, random: script.FirstRandom}
 	m.Listener = n
 	return n

@@ -26,11 +26,16 @@ var stringRows = []row{
 	{name: "incr", arity: 2, flags: write, first: 1, last: 1, step: 1, do: func(x *call, w []string) { x.add(w[1], 1) }},
 	{name: "decr", arity: 2, flags: write, first: 1, last: 1, step: 1, do: func(x *call, w []string) { x.add(w[1], -1) }},
 	{name: "incrby", arity: 3, flags: write, first: 1, last: 1, step: 1, do: incrby},
+	{name: "delifeq", arity: 3, flags: write, first: 1, last: 1, step: 1, do: delifeq, since: &command.DeletesIfEq},
 	{name: "decrby", arity: 3, flags: write, first: 1, last: 1, step: 1, do: decrby},
 }
 
 func set(x *call, w []string) {
-	o := command.ParseOptions(w[3:], command.SetTakes)
+	takes := command.SetTakes
+	if x.n.config.Server.Knows(command.SetWithIfEq) {
+		takes = setTakesIfEq
+	}
+	o := command.ParseOptions(w[3:], takes)
 	at, ok := x.until(&o, "set")
 	if !ok {
 		return
@@ -43,7 +48,11 @@ func set(x *call, w []string) {
 		}
 		x.value(it)
 	}
-	if o.NX && it != nil || o.XX && it == nil {
+	if o.Condition != "" && it != nil && it.Kind() != model.String {
+		x.fail(model.ErrWrongType)
+		return
+	}
+	if o.NX && it != nil || o.XX && it == nil || o.Condition != "" && (it == nil || it.Value != o.Match) {
 		if !o.Get {
 			x.null()
 		}
@@ -55,6 +64,22 @@ func set(x *call, w []string) {
 	x.store(w[1], w[2], at, o.Number != "")
 	if !o.Get {
 		x.ok()
+	}
+}
+
+// setTakesIfEq are the options of SET where it knows IFEQ.
+const setTakesIfEq = command.SetTakes + " IFEQ"
+
+// delifeq deletes a key that has a value.
+func delifeq(x *call, w []string) {
+	it, ok := x.item(w[1], model.String)
+	switch {
+	case !ok:
+	case it == nil || it.Value != w[2]:
+		x.integer(0)
+	default:
+		x.drop(w[1])
+		x.integer(1)
 	}
 }
 
@@ -109,7 +134,7 @@ func getdel(x *call, w []string) {
 		return
 	}
 	x.value(it)
-	x.drop(w[1], "del")
+	x.drop(w[1])
 }
 
 func getex(x *call, w []string) {

@@ -1,6 +1,10 @@
 package node
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+)
 
 // row is what is known of a command.
 type row struct {
@@ -12,6 +16,8 @@ type row struct {
 	// none; below 0: counted from the end.
 	first, last, step int
 	do                func(x *call, w []string)
+	// since is what servers need to know that not all do; nil: all have the command.
+	since *command.Feature
 	// subs are its commands, where it only has such. others are those that a real server
 	// has, too.
 	subs   map[string]*row

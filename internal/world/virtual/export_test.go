@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	redis "github.com/redlock-sim/redlock-sim/internal/redis/node"
 	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
@@ -26,8 +27,8 @@ type Direct struct {
 	broken   bool
 }
 
-// Direct opens a connection. Unknown is told of what the model does not know.
-func (w *World) Direct(node string, unknown func(what string)) *Direct {
+// Direct opens a connection. The model answers in bytes as that server. Unknown is told of what the model does not know.
+func (w *World) Direct(node string, as command.Server, unknown func(what string)) *Direct {
 	h := w.node(node)
 	d := &Direct{h: h}
 	d.conn.call.link = &clientLink{w: w, to: h, delay: leastDelay}
@@ -37,7 +38,7 @@ func (w *World) Direct(node string, unknown func(what string)) *Direct {
 	}
 	n := h.model()
 	if n.redis == nil {
-		n.redis = newRedis(&n.memory, unknown)
+		n.redis = redis.New(&n.memory, redis.Config{Scripts: warmed, Server: as, Unknown: unknown})
 		n.memory.Flushed = func(all bool) { n.disk.flushed(n, all) }
 	}
 	d.redis = n.redis.Open(func(b []byte) { d.in = append(d.in, b...) })

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/redis/node/nodetest"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -27,10 +28,22 @@ import (
 
 // TestModelIsRedis puts random steps to both: commands, and what happens to the hosts. RANDOM_SEED says which.
 func TestModelIsRedis(t *testing.T) {
-	server, steps, seed := realServer(t), suite.Amount(t, 2000, 300), randomSeed(t)
+	holdsAgainst(t, realServer(t), command.Server{})
+}
+
+// TestModelIsValkey does so with what locks use of Valkey, and Redis 7.0 has not.
+func TestModelIsValkey(t *testing.T) {
+	realServer(t)
+	holdsAgainst(t, suite.Server(t, "valkey-9.1"), command.Server{Valkey: true, Major: 9, Minor: 1})
+}
+
+// holdsAgainst holds the model against a server; as says what is asked of both beside what Redis 7.0 knows, and nothing for Redis 7.0.
+func holdsAgainst(t *testing.T, server string, as command.Server) {
+	t.Helper()
+	steps, seed := suite.Amount(t, 2000, 300), randomSeed(t)
 	began, made, trials, differences, of := time.Now(), 0, 0, 0, make(map[string]int)
 	for ; made < steps && differences < 3; trials++ {
-		tr := newTrial(seed, trials)
+		tr := newTrial(seed, trials, as)
 		made += len(tr.steps)
 		for i := range tr.steps {
 			of[tr.steps[i].kind()]++
@@ -91,7 +104,9 @@ type trial struct {
 	// watched: a client asks for each key in the millisecond in which it has run out, so that it is the same to both when somebody
 	// is told of that. A server that does not keep its data removes such keys ten times a second.
 	watched bool
-	steps   []step
+	// as is the server in whose stead the model answers; zero: Redis 7.0.
+	as    command.Server
+	steps []step
 }
 
 // kinds of trials: the ways of persistence, with and without somebody who sees when keys run out, and replicas.
@@ -105,11 +120,15 @@ var kinds = []trial{
 	{nodes: []world.Node{{Name: "A"}, {Name: "B"}, {Name: "C"}}, replicated: true},
 }
 
-func newTrial(seed uint64, number int) *trial {
+func newTrial(seed uint64, number int, as command.Server) *trial {
 	tr := kinds[number%len(kinds)]
+	if p := tr.nodes[0].Persistence; as.Valkey && (p == world.RDB || p == world.AOFEverysec) {
+		tr = kinds[3] // when Valkey saves or syncs is not modelled
+	}
+	tr.as = as
 	d := &drawer{Rand: rand.New(rand.NewPCG(seed, uint64(number))), trial: &tr}
 	tr.seed = d.Uint64()
-	if tr.watched && d.IntN(2) == 0 {
+	if tr.watched && !as.Valkey && d.IntN(2) == 0 { // Valkey answers first, and tells then
 		tr.steps = toldOfChanges()
 	}
 	for range 60 {
@@ -126,7 +145,7 @@ func (tr *trial) spec() world.Spec {
 // checked is a world in which a trial is made.
 type checked interface {
 	world.World
-	Direct(node string, unknown func(string)) *virtual.Direct
+	Direct(node string, as command.Server, unknown func(string)) *virtual.Direct
 	WallZero() time.Duration
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
@@ -187,9 +188,12 @@ func (s *session) connect() {
 	s.conns, s.queued = nil, [2][]string{}
 	unknown := func(what string) { s.see("the model", "does not know "+what) }
 	for range looking + 1 {
-		s.conns = append(s.conns, s.w.Direct(s.primary, unknown))
+		s.conns = append(s.conns, s.w.Direct(s.primary, s.as, unknown))
 	}
 	s.send(1, "HELLO", "3")
+	if s.as != (command.Server{}) { // the model says that it is Redis 7.0
+		s.seen = s.seen[:len(s.seen)-1]
+	}
 }
 
 func (s *session) see(what, got string) { s.seen = append(s.seen, observed{s.now, what, got}) }
@@ -210,7 +214,7 @@ func (s *session) collect(what string, from int, words []string) {
 			got = append(got, fmt.Sprintf("%d: %s", i, text))
 		}
 		if d.Broken() {
-			s.conns[i] = s.w.Direct(s.primary, func(string) {})
+			s.conns[i] = s.w.Direct(s.primary, s.as, func(string) {})
 			got = append(got, fmt.Sprintf("%d: closed", i))
 		}
 	}
@@ -326,7 +330,7 @@ func (s *session) look() {
 		if !s.w.Alive(n.Name) {
 			continue
 		}
-		d := s.w.Direct(n.Name, nil)
+		d := s.w.Direct(n.Name, s.as, nil)
 		ask := func(words ...string) resp.Value {
 			d.Send(words...)
 			s.now += grain

@@ -102,8 +102,15 @@ var (
 	tellOfLoading = []string{"role"}
 )
 
+// ofValkey are the commands in bytes of which Valkey is asked: what it knows beside Redis, and what goes with that. Errors of scripts have
+// other words there.
+var ofValkey = []string{"set", "set", "set", "delifeq", "delifeq", "get", "del", "pexpire", "pttl", "getdel", "incr", "append"}
+
 // names are the commands that fit the trial. What locks use is drawn more often.
 func (d *drawer) names() []string {
+	if d.trial.as.Valkey {
+		return ofValkey
+	}
 	names := slices.DeleteFunc(nodetest.Names(), func(name string) bool {
 		return strings.HasPrefix(name, "cluster|") || !d.trial.watched && slices.Contains(tellOfExpiries, name) ||
 			d.trial.replicated && slices.Contains(tellOfReplicas, name) ||
@@ -154,6 +161,9 @@ func (d *drawer) step() step {
 	default:
 		p.conn = d.IntN(builtIn)
 		p.words = nodetest.Words{Pick: d.IntN, Now: someMS}.Draw(d.names())
+		for d.trial.as.Valkey && slices.ContainsFunc(p.words, func(w string) bool { return w == "PXAT" || w == "EXAT" }) {
+			p.words = nodetest.Words{Pick: d.IntN, Now: someMS}.Draw(d.names()) // Valkey does not set a key whose end is past
+		}
 	}
 	return p
 }
@@ -180,6 +190,9 @@ func (d *drawer) ttl() time.Duration {
 // command draws one as built-in clients send it.
 func (d *drawer) command() command.Command {
 	key := d.of(append(append([]string{logKey}, anyKeys...), counterKeys...)...)
+	if d.trial.as.Valkey && d.IntN(3) == 0 {
+		return d.ifEqual(d.of(mixedKeys...))
+	}
 	switch d.IntN(13) {
 	case 0:
 		return command.Get(key)
@@ -224,9 +237,25 @@ func (d *drawer) command() command.Command {
 	return d.script()
 }
 
+// ifEqual draws a command that looks at the key's value.
+func (d *drawer) ifEqual(key string) command.Command {
+	value := d.of("", "x", "c1-0")
+	if d.IntN(3) == 0 {
+		return command.DelIfEq(key, value)
+	}
+	c := command.SetIfEq(key, d.of("x", "c1-0"), value, 0)
+	if d.IntN(2) == 0 {
+		c.TTL = d.ttl()
+	}
+	return c
+}
+
 // queued draws a command that may stand in a transaction.
 func (d *drawer) queued() command.Command {
 	key := d.of(mixedKeys...)
+	if d.trial.as.Valkey && d.IntN(3) == 0 {
+		return d.ifEqual(key)
+	}
 	switch d.IntN(7) {
 	case 0:
 		return command.RPush(key, []string{"1", "x"}[:d.IntN(3)]...)

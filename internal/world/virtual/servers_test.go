@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	redis "github.com/redlock-sim/redlock-sim/internal/redis/node"
 	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -26,7 +27,8 @@ type byteServers struct{ all []*byteServer }
 
 func (s *byteServers) Server(h *Host) (Server, error) {
 	n := &redisModel{Host: h.w.newHost(h.name, h.persistence)}
-	n.redis = newRedis(&n.memory, func(what string) { panic("unknown to the model: " + what) })
+	n.redis = redis.New(&n.memory, redis.Config{Scripts: warmed, Server: command.Server{Valkey: true, Major: 9},
+		Unknown: func(what string) { panic("unknown to the model: " + what) }})
 	s.all = append(s.all, &byteServer{h: h, n: n})
 	return s.all[len(s.all)-1], nil
 }

@@ -342,12 +342,11 @@ func (m *Memory) Do(c *command.Command) command.Reply {
 			return command.StrReply(m.Items[i].Value)
 		}
 	case command.SET:
-		if m.Set(c.Key, c.Value, c.TTL, c.NX) {
-			return command.OKReply()
-		}
-		return command.NilReply()
+		return m.set(c)
 	case command.DEL:
 		return bitReply(m.Del(c.Key))
+	case command.DELIFEQ:
+		return m.delIfEq(c)
 	case command.PEXPIRE:
 		return bitReply(m.PExpire(c.Key, c.TTL))
 	case command.PTTL:
@@ -379,6 +378,37 @@ func (m *Memory) Do(c *command.Command) command.Reply {
 		return m.eval(c)
 	}
 	return command.RefusedReply("ERR unknown command '" + c.Op.String() + "'")
+}
+
+func (m *Memory) set(c *command.Command) command.Reply {
+	if len(c.Args) > 0 {
+		if met, refused := m.has(c.Key, c.Args[0]); !met {
+			return refused
+		}
+	}
+	if m.Set(c.Key, c.Value, c.TTL, c.NX) {
+		return command.OKReply()
+	}
+	return command.NilReply()
+}
+
+func (m *Memory) delIfEq(c *command.Command) command.Reply {
+	met, refused := m.has(c.Key, c.Value)
+	if !met && !refused.Nil {
+		return refused
+	}
+	return bitReply(met && m.Del(c.Key))
+}
+
+// has reports whether a key has a value. Otherwise it answers as SET with IFEQ does: nil, or an error where the key is no string.
+func (m *Memory) has(key, value string) (bool, command.Reply) {
+	switch i := m.Find(key); {
+	case i >= 0 && m.Items[i].Kind() != String:
+		return false, command.RefusedReply(ErrWrongType)
+	case i < 0 || m.Items[i].Value != value:
+		return false, command.NilReply()
+	}
+	return true, command.Reply{}
 }
 
 // eval runs a script.

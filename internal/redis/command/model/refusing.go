@@ -9,7 +9,7 @@ import (
 // writes reports whether Redis takes a command for a write, whatever it does then.
 func writes(op command.Op) bool {
 	switch op {
-	case command.SET, command.DEL, command.PEXPIRE, command.INCR, command.RPUSH:
+	case command.SET, command.DEL, command.PEXPIRE, command.INCR, command.RPUSH, command.DELIFEQ:
 		return true
 	}
 	return false

@@ -3,7 +3,9 @@ package nodetest
 // shapes say how each command is written: kinds of words, and options in [] of which some are drawn.
 var shapes = map[string][]string{
 	"set": {"k v", "k v [NX XX GET KEEPTTL EX:sec PX:ms EXAT:at PXAT:atms y]",
+		"k v [IFEQ:v PX:ms NX XX GET KEEPTTL]", "k v IFEQ v PX ms", "k v IFEQ v",
 		"k v PX ms NX", "k v EX sec", "k v PXAT atms", "k v xx get"},
+	"delifeq":     {"k v", "k x"},
 	"get":         {"k"},
 	"getdel":      {"k"},
 	"getex":       {"k", "k [PERSIST EX:sec PX:ms EXAT:at PXAT:atms NX]"},

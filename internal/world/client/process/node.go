@@ -161,6 +161,13 @@ func (n *node) warm(scripts []*command.Script) {
 	})
 }
 
+// server is what the node says of itself.
+func (n *node) server() command.Server {
+	ctx, cancel := context.WithTimeout(context.Background(), warmTimeout)
+	defer cancel()
+	return command.ServerIn(n.rdb.Info(ctx, "server").Val())
+}
+
 // warmOther opens the other connection.
 func (n *node) warmOther() {
 	ctx, cancel := context.WithTimeout(context.Background(), warmTimeout)

@@ -157,7 +157,25 @@ func (s *servedLock) setUp(m *incoming) error {
 		return err
 	}
 	s.env.warmUp(s.config.Pooled())
+	if why := s.refusedBy(); why != "" {
+		return s.send(program.Message{Type: program.Unsupported, Why: why})
+	}
 	return s.send(program.Message{Type: program.SetUp})
+}
+
+// refusedBy says why the lock cannot be on one of the servers; empty: it can, or they do not say what they are.
+func (s *servedLock) refusedBy() string {
+	if len(s.config.Needs()) == 0 {
+		return ""
+	}
+	for _, n := range s.env.nodes {
+		if n, is := n.(*node); is {
+			if why := s.config.RefusedBy(n.server()); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
 }
 
 // configure makes the lock's settings those that were sent, and returns where its

@@ -271,7 +271,7 @@ func (o *Observation) nodeWatch(n *server.Node) (*nodeWatch, error) {
 		return nil, fmt.Errorf("failed to ask node %s for its version: %w", n.Name, err)
 	}
 	w := &nodeWatch{o: o, n: n, names: make(connectionNames), begun: make(map[string]time.Duration),
-		redis: command.ParseServer(server.InfoField(info, "redis_version"), server.InfoField(info, "valkey_version"))}
+		redis: command.ServerIn(info)}
 	w.names.learnList(list)
 	if s := o.Strangers; s != nil && s.Prefix != "" {
 		if w.prefix, err = newPrefixGuard(o.Ctx, n.Admin, s.Prefix); err != nil {

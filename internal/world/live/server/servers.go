@@ -82,7 +82,10 @@ func (s *Servers) Start(ctx context.Context) error {
 	if err := s.canCutPower(); err != nil {
 		return err
 	}
-	return s.askVersion(ctx)
+	if err := s.askVersion(ctx); err != nil {
+		return err
+	}
+	return s.fit(ctx)
 }
 
 // StartConsensus starts the store for consensus, where the lock needs one.
@@ -118,6 +121,23 @@ func (s *Servers) askVersion(ctx context.Context) error {
 	s.version = InfoField(info, "redis_version")
 	if valkey := InfoField(info, "valkey_version"); valkey != "" {
 		s.version = "Valkey " + valkey
+	}
+	return nil
+}
+
+// fit makes sure that the lock can be on all nodes.
+func (s *Servers) fit(ctx context.Context) error {
+	if len(s.spec.Lock.Needs()) == 0 {
+		return nil
+	}
+	for _, n := range s.Nodes {
+		info, err := n.Admin.Info(ctx, "server").Result()
+		if err != nil {
+			return fmt.Errorf("failed to ask node %s for its version: %w", n.Name, err)
+		}
+		if err := s.spec.Fits(info); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func open(ctx context.Context, spec world.Spec, o Options, m *machines, keeper *
 	}
 	if g.world = w; err != nil {
 		g.failed = true
-		return nil, errors.Join(err, g.close())
+		return nil, errors.Join(err, w.Close(), g.close())
 	}
 	return &guestWorld{World: w, g: g}, nil
 }

@@ -50,7 +50,10 @@ func (s *redisServer) learnVersion() error {
 			s.valkey = value
 		}
 	}
-	return nil
+	if s.h.Name() == history.ResourceProcess {
+		return nil
+	}
+	return s.g.spec.Fits(info)
 }
 
 // started takes in what a server has found when it started.

@@ -4,9 +4,13 @@ package guests
 
 import (
 	"context"
+	"errors"
+	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
@@ -33,9 +37,47 @@ func TestEveryServer(t *testing.T) {
 	redis(t)
 	for _, version := range suite.Versions() {
 		t.Run(version, func(t *testing.T) {
-			everyVariantOn(t, suite.Server(t, version), []string{"node-restart", "durability-power-cut", "failover-wait"}, asExpected)
+			some := []string{"node-restart", "durability-power-cut", "failover-wait", "set-ifeq", "delifeq"}
+			everyVariantOn(t, suite.Server(t, version), some, asExpected)
 		})
 	}
+}
+
+// TestHistoryIsWhatValkeyHas: what locks do with commands that Valkey alone has is seen as it is.
+func TestHistoryIsWhatValkeyHas(t *testing.T) {
+	redis(t)
+	everyVariantOn(t, suite.Server(t, "valkey-9.1"), []string{"set-ifeq", "delifeq"}, func(t *testing.T, a *try) {
+		if o := oversee(t, a); o.present < 10 {
+			t.Errorf("the key was there only %d of %d times", o.present, o.asked)
+		}
+	})
+}
+
+// TestUnfitServer: a server that does not know what the lock sends is told before the run, with the version that would.
+func TestUnfitServer(t *testing.T) {
+	server := redis(t)
+	s := scenarios(t, []string{"delifeq"})[0]
+	if s.Variants[0].Setup.Lock.RefusedBy(versionOf(t, server)) == "" {
+		t.Skip("the server of this machine knows DELIFEQ")
+	}
+	_, _, err := (&try{scenario: s.Name, variant: s.Variants[0], seed: 1, options: Options{Server: server}}).run()
+	if unfit := (*world.Unfit)(nil); !errors.As(err, &unfit) || !strings.HasPrefix(unfit.Why, "delifeq needs DELIFEQ (Valkey 9.0 or later)") {
+		t.Errorf("the run ended with %v", err)
+	}
+}
+
+// versionOf is what a server says of itself.
+func versionOf(t *testing.T, server string) command.Server {
+	t.Helper()
+	said, err := exec.Command(server, "--version").Output() // "Valkey server v=9.1.2 sha=..."
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, version, _ := strings.Cut(string(said), " v=")
+	if strings.HasPrefix(string(said), "Valkey") {
+		return command.ParseServer("7.2", version)
+	}
+	return command.ParseServer(version, "")
 }
 
 // everyVariant runs a test with each variant that can be had with real servers: in the suite `all` of each scenario, else of some.
@@ -47,8 +89,12 @@ func everyVariantOn(t *testing.T, server string, some []string, test func(t *tes
 	if suite.Amount(t, 1, 0) > 0 {
 		some = nil
 	}
+	version := versionOf(t, server)
 	for _, s := range scenarios(t, some) {
 		for i, v := range s.Variants {
+			if v.Setup.Lock.RefusedBy(version) != "" {
+				continue
+			}
 			a := &try{scenario: s.Name, variant: v, seed: uint64(i + 1), options: Options{Server: server}}
 			spec := runner.Spec(runner.Config{Variant: v})
 			if why := Refusal(&spec, a.options); why != "" {

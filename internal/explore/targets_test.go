@@ -24,6 +24,10 @@ const lateToken = "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 500ms, n
 	"retry: {attempts: 200, delay: 5ms, jitter: 10ms}, switches: {token_in_time: false}}\n" +
 	"fencing: {tokens: single-counter}\nworkload: {clients: 3, sections: 3, start: together, think: 200ms}\n"
 
+// endless is a lock whose renewals leave the key without an end, in sections that outlast one.
+const endless = "nodes: {count: 1}\nlock: {algorithm: set-ifeq, ttl: 500ms, switches: {renewal_ends: false}}\n" +
+	"workload: {clients: 2, sections: 1, think: 300ms}\n"
+
 const slowSections = "workload: {clients: 3, sections: 2, start: together, think: 100ms}\n"
 
 const clientsOfTargets = "workload: {clients: 3, sections: 2, start: together}\n"
@@ -40,6 +44,8 @@ var switchTargets = []target{
 	{"renewal sets absent keys", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {extend: set-if-absent}}\n" +
 		"workload: {clients: 2, sections: 1, think: 250ms, check_before_write: true}\n",
 		[]string{"pause"}, checker.LinearizableResource, lock.Mistakes{ExtendAbsent: true}},
+	{"renewal without an end", endless, []string{"cut", "reset", "hold"},
+		checker.NoOrphanLock, lock.Mistakes{RenewalForever: true}},
 	{"renewal goes on", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {stop_renewal: false}}\n",
 		[]string{"pause", "hold", "cut"},
 		checker.NoOrphanLock, lock.Mistakes{KeepRenewing: true}},
@@ -142,6 +148,7 @@ var messageTargets = []target{
 		checker.ExclusiveLease, lock.Mistakes{TrustElapsed: true}},
 	{"plain delete", "lock: {algorithm: redlock, ttl: 500ms, switches: {release: delete}}\n", byMessages,
 		checker.ExclusiveLease, lock.Mistakes{PlainDelete: true}},
+	{"renewal without an end", endless, byMessages, checker.NoOrphanLock, lock.Mistakes{RenewalForever: true}},
 	{"renewal goes on", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {stop_renewal: false}}\n", byMessages,
 		checker.NoOrphanLock, lock.Mistakes{KeepRenewing: true}},
 	{"errors raised", "nodes: {count: 3}\ngrant_within: 200ms\n" +

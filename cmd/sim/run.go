@@ -206,6 +206,8 @@ func (f *runFlags) ownFlags(a *cli, c *cobra.Command) {
 		"in the same world and with the same seed and --repeat, where flags do not say otherwise")
 	worldFlag(c, &f.World, "the programs of --lock virtual where this machine lets sim, all else live")
 	f.nodesFlags(a, c)
+	c.Flags().StringVar(&f.Upgrade, "upgrade", "", "with --world virtual --nodes process: the program with which a node starts again "+
+		"that was killed, as another version of the server on the same data")
 	c.Flags().BoolVar(&f.permit.Hooks, "allow-hooks", false,
 		"with --nodes external: allow the commands that the scenario names under nodes.hooks; read them first")
 	c.Flags().StringVar(&f.permit.PasswordEnv, "password-env", "",

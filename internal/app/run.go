@@ -155,6 +155,8 @@ func checkRun(r *request.Run) error {
 		return err
 	}
 	switch {
+	case r.Upgrade != "" && (r.World != request.Virtual || server.Provider(r.Nodes) != server.Process):
+		return Usagef("--upgrade is about real servers in virtual time").Hint("--world virtual --nodes process")
 	case r.Timeout < 0:
 		return Usagef("--timeout %v: must not be negative", r.Timeout)
 	case r.Repeat > mostRepeats:
@@ -295,6 +297,7 @@ func (s *running) one(ctx context.Context, i int, sc *scenario.Scenario, seed ui
 	o := s.trialOptions(s.self)
 	o.Seed, o.Tries, o.Timeout = seed, r.Tries, time.Duration(r.Timeout)
 	o.World, o.Nodes, o.Redis = r.World, server.Provider(r.Nodes), r.Redis
+	o.Upgrade = r.Upgrade
 	o.AllowHooks, o.PasswordEnv, o.Programs, o.Out, o.Resting = s.Permit.Hooks, s.Permit.PasswordEnv, s.programs, r.Out, &s.resting
 	if !r.Twice {
 		o.Repeating = &s.repeating

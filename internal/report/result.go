@@ -85,12 +85,22 @@ func (r *Result) realInVirtualTime() string {
 	if slices.ContainsFunc(r.Variants, func(v Variant) bool { return v.Lock != nil && len(v.Lock.Logs) > 0 }) {
 		what = "real programs and servers"
 	}
-	if v := r.Versions["redis"]; strings.HasPrefix(v, "Valkey ") {
-		what += " (" + v + ")"
-	} else if v != "" {
-		what += " (redis-server " + v + ")"
+	if v := r.Versions["redis"]; v != "" {
+		what += " (" + serverNamed(v)
+		if then := r.Versions["redis-upgrade"]; then != "" {
+			what += ", then " + serverNamed(then)
+		}
+		what += ")"
 	}
 	return "virtual time, " + what
+}
+
+// serverNamed is a server's version with its name, which Valkey's has already.
+func serverNamed(version string) string {
+	if strings.HasPrefix(version, "Valkey ") {
+		return version
+	}
+	return "redis-server " + version
 }
 
 // TooSlow says why this machine was too slow for a variant; empty: it was for none.

@@ -79,6 +79,8 @@ type Run struct {
 	// Nodes is where the nodes come from. Redis is the program of nodes that are processes; several machines may have it elsewhere.
 	Nodes string `json:"nodes,omitempty"`
 	Redis string `json:"redis,omitempty" part:"own"`
+	// Upgrade is the program with which a node that was killed starts again; empty: the same.
+	Upgrade string `json:"upgrade,omitempty" part:"own"`
 	// Lock takes the place of every scenario's: a command, or a lock of sim. AsPrograms puts each built-in lock behind the lock protocol.
 	Lock       string `json:"lock,omitempty"`
 	AsPrograms bool   `json:"as-programs,omitempty"`

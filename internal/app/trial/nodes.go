@@ -132,6 +132,11 @@ func (t *trial) prepareVirtual(ctx context.Context) error {
 	}
 	t.Nodes = server.Process
 	t.server, t.serverVersion = path, version
+	if t.Upgrade != "" {
+		if t.upgrade, t.upgradeVersion, err = VirtualServer(ctx, t.Upgrade); err != nil {
+			return err
+		}
+	}
 	if slices.ContainsFunc(t.subjects, func(s subject) bool { return s.program() != nil && s.program().Store == program.Etcd }) {
 		if t.etcd, err = server.FindEtcd(); err != nil {
 			return &EnvironmentError{Err: fmt.Errorf("the lock is kept in etcd: %w", err),
@@ -161,7 +166,7 @@ func (t *trial) refuseClusters(why string) {
 
 // guests says what of a variant is real in virtual time, and where the logs go.
 func (t *trial) guests(s *subject, dir string) guests.Options {
-	return guests.Options{Server: t.server, Etcd: t.etcd, Programs: s.program() != nil, Dir: dir}
+	return guests.Options{Server: t.server, Upgrade: t.upgrade, Etcd: t.etcd, Programs: s.program() != nil, Dir: dir}
 }
 
 // Real reports that real servers, and maybe lock programs, take part in virtual time.

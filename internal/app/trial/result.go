@@ -23,6 +23,9 @@ func (t *trial) newResult() *report.Result {
 	if t.serverVersion != "" {
 		r.Versions["redis"] = t.serverVersion
 	}
+	if t.upgradeVersion != "" {
+		r.Versions["redis-upgrade"] = t.upgradeVersion
+	}
 	for k, v := range t.Program {
 		r.Versions[k] = v
 	}
@@ -40,6 +43,9 @@ func (t *trial) replay(seed uint64) string {
 	}
 	if t.Redis != "" {
 		line += " --redis " + shellquote.Join(t.Redis)
+	}
+	if t.Upgrade != "" {
+		line += " --upgrade " + shellquote.Join(t.Upgrade)
 	}
 	if t.World == request.Live && t.AllowHooks {
 		line += " --allow-hooks"

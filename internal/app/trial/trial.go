@@ -35,6 +35,8 @@ type Options struct {
 	Nodes server.Provider
 	// Redis is the program of nodes that are processes, as server.FindRedis takes it; empty: the machine's.
 	Redis string
+	// Upgrade is the program with which a node that was killed in virtual time starts again; empty: the same.
+	Upgrade string
 	// AllowHooks says that commands which the scenario names may be run. The
 	// caller sees to it that there are none otherwise.
 	AllowHooks bool
@@ -133,6 +135,8 @@ type trial struct {
 	started  time.Time
 	// server is the program of servers in virtual time, with its version; empty: there are none.
 	server, serverVersion string
+	// upgrade is the program with which nodes start again, with its version; empty: the same.
+	upgrade, upgradeVersion string
 	// etcd is the program etcd, for lock programs that keep their lock in it; empty: there are none.
 	etcd string
 

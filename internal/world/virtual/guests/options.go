@@ -10,6 +10,8 @@ import (
 type Options struct {
 	// Server is the program that answers on the nodes of the lock, redis-server or valkey-server; empty: models answer there.
 	Server string
+	// Upgrade is the program with which a node of the lock that was killed starts again; empty: Server.
+	Upgrade string
 	// Etcd is the program in the place of the only node, where a lock program keeps its lock in etcd.
 	Etcd string
 	// Programs: the locks of clients are the lock program that the scenario names; false: they are built in.

@@ -3,6 +3,7 @@
 package guests
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -122,7 +123,7 @@ func (s *redisServer) command() (path string, args []string) {
 	args = append(redisArguments(s.host, s.dir, journal, fsyncOf(s.h.Persistence())), save...)
 	args = append(args, "--hz", strconv.Itoa(s.h.Persistence().Ticks()))
 	if s.shard != nil {
-		return s.g.o.Server, append(args, s.shard.arguments()...)
+		return s.program(), append(args, s.shard.arguments()...)
 	}
 	if s.life > 1 { // nobody tells it whom to follow, as in the other worlds
 		s.follows = ""
@@ -130,7 +131,15 @@ func (s *redisServer) command() (path string, args []string) {
 	if s.follows != "" {
 		args = append(args, "--replicaof", s.g.hosts[s.follows].String(), strconv.Itoa(redisPort))
 	}
-	return s.g.o.Server, args
+	return s.program(), args
+}
+
+// program is the server's. What is started again may be of another version.
+func (s *redisServer) program() string {
+	if s.life > 1 && s.h.Name() != history.ResourceProcess {
+		return cmp.Or(s.g.o.Upgrade, s.g.o.Server)
+	}
+	return s.g.o.Server
 }
 
 // redisArguments are those of each server of Redis, which says beside them when it makes snapshots.

@@ -99,6 +99,10 @@ var audited = []struct {
 	{"watchdog", "renewal_compares", []string{"paused-holder", "failover", "owner-only", "no-resurrection"}},
 	{"watchdog", "own_thread", []string{"stays-held"}},
 	{"watchdog-blind", "", []string{"owner-only"}}, // it renews the key of the next holder, and believes it its own
+	{"set-ifeq", "", nil},
+	{"set-ifeq", "renewal_ends", []string{"lost-release", "progress"}},
+	{"delifeq", "", nil},
+	{"delifeq", "value", []string{"late-release"}},
 	{"linearizable", "", nil},
 	{"reentrant", "", nil},
 	{"reentrant-leaky", "", []string{"exclusive", "fencing"}},

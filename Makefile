@@ -90,6 +90,7 @@ test: setup-test build ## Set up what the tests need, and run those that a chang
 
 .PHONY: test-all
 test-all: setup-test build ## Run all tests: every page at every width, all pipelines, the race detector (an hour)
+	@sh scripts/servers.sh || echo 'tests that need one of these servers will not run'
 	$(GO) run ./scripts/suite -all -modules '$(MODULES)'
 
 .PHONY: slow

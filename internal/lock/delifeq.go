@@ -3,7 +3,7 @@ package lock
 import "github.com/redlock-sim/redlock-sim/internal/redis/command"
 
 func init() {
-	a := singleNode("delifeq", "SET NX PX with a value of its own, released by DELIFEQ, without a script", "",
+	a := singleNode("delifeq", "SET NX PX with a value of its own, released by DELIFEQ, without a script (Valkey 9.0)", "",
 		ownedMistakes, setNX, compareAndDelete)
 	a.Mistakes.SameValue = true
 	a.Needs = []command.Feature{command.DeletesIfEq}

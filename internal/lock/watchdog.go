@@ -11,7 +11,7 @@ func init() {
 		renewalMistakes, Config.extendOwn, false)
 	registerWatchdog("watchdog-blind", "the same with a plain PEXPIRE: the watchdog renews whatever key is there, and never notices",
 		Mistakes{}, func(c Config, _ string) command.Command { return command.PExpire(c.Key, c.TTL) }, true)
-	registerWatchdog("set-ifeq", "SET NX PX with a watchdog that renews the lease by SET IFEQ PX, without a script",
+	registerWatchdog("set-ifeq", "SET NX PX with a watchdog that renews the lease by SET IFEQ PX, without a script (Valkey 8.1)",
 		Mistakes{RenewalShort: true, RenewalTakes: true, RenewalForever: true}, Config.setOwn, false, command.SetWithIfEq)
 }
 

@@ -39,7 +39,7 @@ const (
 	countsUp        cause = "that the counter of the tokens never goes back"
 	drawnInOrder    cause = "that tokens which are drawn, not counted, have an order"
 	leavesKey       cause = "that whoever is granted the lock leaves a key that keeps others out"
-	goesOn          cause = "that a client goes on without a node that does not answer"
+	goesOn          cause = "that a client goes on without a node that does not serve it"
 	reconnects      cause = "that a client gives up a connection that has gone silent"
 	givesWay        cause = "that clients which ask at once do not keep the lock from each other for ever"
 	keyGoes         cause = "that every key is deleted by its owner or expires by itself"

@@ -61,6 +61,10 @@ var switchTargets = []target{
 	{"a renewal that takes", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {renewal_compares: false}}\n" +
 		"workload: {clients: 2, sections: 1, think: 700ms}\n", []string{"pause", "cut"},
 		checker.OwnerRelease, lock.Mistakes{RenewalTakes: true}},
+	{"a renewal that is the last", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, node_timeout: 100ms, " +
+		"switches: {renewal_retries: false}}\n" +
+		"workload: {clients: 2, sections: 1, think: 1200ms}\n", []string{"cut", "hold", "latency"},
+		checker.LinearizableResource, lock.Mistakes{RenewalGivesUp: true}},
 	{"a starved renewal", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {own_thread: false}}\n" +
 		"workload: {clients: 2, sections: 1, think: 700ms, busy: 600ms}\n", []string{"pause", "cut"},
 		checker.StaysHeld, lock.Mistakes{RenewsAfterWork: true}},
@@ -151,6 +155,10 @@ var messageTargets = []target{
 	{"renewal without an end", endless, byMessages, checker.NoOrphanLock, lock.Mistakes{RenewalForever: true}},
 	{"renewal goes on", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {stop_renewal: false}}\n", byMessages,
 		checker.NoOrphanLock, lock.Mistakes{KeepRenewing: true}},
+	{"a renewal that is the last", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, node_timeout: 100ms, " +
+		"switches: {renewal_retries: false}}\n" +
+		"workload: {clients: 2, sections: 1, think: 1200ms}\n", byMessages,
+		checker.LinearizableResource, lock.Mistakes{RenewalGivesUp: true}},
 	{"errors raised", "nodes: {count: 3}\ngrant_within: 200ms\n" +
 		"lock: {algorithm: redlock, ttl: 1s, node_timeout: 100ms, switches: {node_error: raises}}\n", byMessages,
 		checker.MinorityTolerant, lock.Mistakes{RaiseOnError: true}},

@@ -416,6 +416,8 @@ const (
 	Drops Does = "drops"
 	// Breaks: connections end.
 	Breaks Does = "breaks"
+	// Refuses: commands are answered with an error, and not carried out.
+	Refuses Does = "refuses"
 	// BendsClock: a clock goes wrong.
 	BendsClock Does = "bends-clock"
 	// Promotes: a replica becomes the primary.

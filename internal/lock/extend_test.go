@@ -318,3 +318,27 @@ func TestForgottenIsNotRenewed(t *testing.T) {
 		}
 	}
 }
+
+// A renewal that is answered with an error is not the last, unless that is the mistake.
+func TestRefusedRenewalIsTriedAgain(t *testing.T) {
+	refuses := func(command.Command, func() command.Reply) command.Reply { return command.RefusedReply("LOADING x") }
+	for _, algorithm := range []string{"watchdog", "redlock-extend"} {
+		for givesUp, renewals := range map[bool]int{false: 3, true: 1} {
+			tb, e, l := watched(t, algorithm, lock.Mistakes{RenewalGivesUp: givesUp})
+			l.Acquire()
+			e.onSleep = func(n int) {
+				tb.ways(refuses, refuses, refuses)
+				if n > 1 {
+					tb.ways()
+				}
+				if n > 2 {
+					tb.nodes[0].Memory().Del("lock") // to end the test
+				}
+			}
+			e.spawned[0]()
+			if got := len(e.background); got != renewals {
+				t.Errorf("%s, by mistake %v: renewed %d times, not %d", algorithm, givesUp, got, renewals)
+			}
+		}
+	}
+}

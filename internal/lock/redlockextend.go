@@ -4,7 +4,7 @@ import "time"
 
 func init() {
 	mistakes := redlockMistakes
-	mistakes.KeepRenewing, mistakes.NeverRenew, mistakes.RenewsAfterWork = true, true, true
+	mistakes.KeepRenewing, mistakes.NeverRenew, mistakes.RenewsAfterWork, mistakes.RenewalGivesUp = true, true, true, true
 	register(Algorithm{
 		Name:     "redlock-extend",
 		Title:    "Redlock whose holder extends its lease on a majority every third of the ttl",

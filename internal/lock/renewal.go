@@ -87,7 +87,7 @@ func (r *renewal) renewUntilLost(owner string) {
 		lost := false
 		r.env.Background(Extend, func() (Grant, Result) {
 			g, result := r.extend(owner)
-			lost = result.Outcome == Fail && !r.blind
+			lost = result.Outcome == Fail && !r.blind || result.Outcome == Info && r.Mistakes.RenewalGivesUp
 			if result.Outcome == OK {
 				r.noteRenewed(g)
 			}

@@ -20,7 +20,7 @@ func registerWatchdog(
 	name, title string, more Mistakes, again func(c Config, owner string) command.Command, blind bool, needs ...command.Feature,
 ) {
 	mistakes := ownedMistakes.and(more)
-	mistakes.KeepRenewing, mistakes.NeverRenew, mistakes.RenewsAfterWork = true, true, true
+	mistakes.KeepRenewing, mistakes.NeverRenew, mistakes.RenewsAfterWork, mistakes.RenewalGivesUp = true, true, true, true
 	register(Algorithm{
 		Mistakes: mistakes, Needs: needs,
 		Name: name, Title: title, MinNodes: 1, MaxNodes: 1, Tokens: separate, Points: []string{PointBeforeExtend},

@@ -185,7 +185,7 @@ func (s *struck) Begin(world.World) (undo func() error, err error) {
 	return undo, err
 }
 
-// breaking is how long a reset of a message is said to last.
+// breaking is how long a fault is said to last that strikes one message at once, as a reset does.
 const breaking = time.Millisecond
 
 // Length implements Fault.

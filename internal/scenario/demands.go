@@ -29,6 +29,9 @@ func (s *Setup) Demands() []world.Demand {
 		if f.awaitsMessage() {
 			list = append(list, world.Demand{Power: world.MessagePower, By: fmt.Sprintf("fault %d", i+1)})
 		}
+		if f.refuses() {
+			list = append(list, world.Demand{Power: world.RefusePower, By: fmt.Sprintf("fault %d", i+1)})
+		}
 		if node := f.Params.Target(); slices.Contains(servers, node) {
 			for _, p := range nemesis.PowersOf(f.Kind, f.Params) {
 				list = append(list, world.Demand{Power: p, Node: node, By: fmt.Sprintf("fault %d (%s of %s)", i+1, f.Kind, noun(nodes, node))})

@@ -220,6 +220,12 @@ func (f *Fault) checkTrigger(d *decoder, r *FaultRules, i int) {
 		d.ProblemAt(yamlform.Join(f.path, f.Kind)+".this", "it strikes the message that fires it, and no message does").Hint =
 			"on: {client: c1, sends: SET, to: A} or on: {node: A, answers: SET, to: c1}"
 	}
+	if m, ok := f.Params.(nemesis.RequestFault); ok && m.StrikesMessage() && f.On.IsMessage() &&
+		d.Sound(f.path+".on", yamlform.Join(f.path, f.Kind)) {
+		if why := m.Misses(f.On.Passing); why != "" {
+			d.ProblemAt(f.path+".on", "%s", why)
+		}
+	}
 	switch {
 	case f.On != nil:
 		r.checkPassing(d, f.path+".on", &f.On.Passing)
@@ -234,7 +240,12 @@ func (f *Fault) checkTrigger(d *decoder, r *FaultRules, i int) {
 	r.checkPassing(d, f.path+".until", f.Until)
 }
 
-// awaitsMessage reports that the fault cannot do without reading messages.
+// refuses reports that the fault lets nodes refuse commands.
+func (f *Fault) refuses() bool {
+	return slices.Contains(nemesis.PowersOf(f.Kind, f.Params), world.RefusePower)
+}
+
+// awaitsMessage reports that the fault waits for a message.
 func (f *Fault) awaitsMessage() bool {
 	return len(nemesis.Messages([]nemesis.Planned{f.planned()})) > 0
 }

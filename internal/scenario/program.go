@@ -290,6 +290,9 @@ func (s *Setup) wantsMessages(r *program.Ready) string {
 		if s.Faults.List[i].awaitsMessage() {
 			return fmt.Sprintf("fault %d waits for a message to a node, and it keeps its lock elsewhere", i+1)
 		}
+		if s.Faults.List[i].refuses() {
+			return fmt.Sprintf("fault %d lets nodes of Redis refuse commands, and it keeps its lock elsewhere", i+1)
+		}
 	}
 	return ""
 }

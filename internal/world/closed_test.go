@@ -51,14 +51,14 @@ func readsWhatItWrites[T interface {
 // TestEachDisturbanceIsAPower of its own, with the same name.
 func TestEachDisturbanceIsAPower(t *testing.T) {
 	seen := make(map[Power]bool)
-	for k := Latency; k <= LimitData; k++ {
+	for k := Latency; k <= Refuse; k++ {
 		p := k.Power()
 		if seen[p] || p.String() != k.String() || strings.Contains(k.String(), "(") {
 			t.Errorf("%v has the power %v", k, p)
 		}
 		seen[p] = true
 	}
-	for _, k := range []DisturbanceKind{0, LimitData + 1} {
+	for _, k := range []DisturbanceKind{0, Refuse + 1} {
 		if k.Power() != 0 || (Disturbance{Kind: k}).Check() == nil {
 			t.Errorf("%v is a disturbance", k)
 		}
@@ -71,8 +71,8 @@ func TestSpecIsRefusedByPower(t *testing.T) {
 	if err := s.Check(); err != nil {
 		t.Error(err)
 	}
-	s.Needs = append(s.Needs, LimitDataPower+1)
-	if err := s.Check(); err == nil || err.Error() != "no power 18" {
+	s.Needs = append(s.Needs, RefusePower+1)
+	if err := s.Check(); err == nil || err.Error() != "no power 19" {
 		t.Error(err)
 	}
 }

@@ -40,12 +40,13 @@ const (
 	ResetPower
 	SlowClosePower
 	LimitDataPower
+	RefusePower
 )
 
 var powerNames = []string{PausePower: "pause", NodeClockPower: "node-clock", ClientClockPower: "client-clock", CrashPower: "crash",
 	PowerCutPower: "power-cut", ReplicaPower: "replica", PostgresPower: "postgres", SentinelPower: "sentinel", MessagePower: "message",
 	LatencyPower: "latency", BandwidthPower: "bandwidth", CutPower: "cut", HoldPower: "hold", StallPower: "stall",
-	ResetPower: "reset", SlowClosePower: "slow-close", LimitDataPower: "limit-data"}
+	ResetPower: "reset", SlowClosePower: "slow-close", LimitDataPower: "limit-data", RefusePower: "refuse"}
 
 func (p Power) String() string { return wordOf(powerNames, "power", p) }
 
@@ -95,6 +96,8 @@ type Disturbance struct {
 	Bytes int64
 	// Delay of SlowClose before a close is passed on.
 	Delay time.Duration
+	// Error is what Refuse lets the node answer (command.Refuses).
+	Error string
 }
 
 // Check refuses a disturbance whose kind or direction there is not.
@@ -124,6 +127,9 @@ const (
 	SlowClose
 	// LimitData ends each connection after some bytes.
 	LimitData
+	// Refuse lets the node answer commands with an error, in the place of carrying
+	// them out: those that a node refuses in the state in which it answers so.
+	Refuse
 )
 
 // Power is that of putting the disturbance on links; 0, where there is no such kind.

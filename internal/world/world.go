@@ -3,6 +3,7 @@ package world
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -58,6 +59,9 @@ type Spec struct {
 	// a world can prepare for them.
 	Needs []Power
 }
+
+// MayRefuse: a fault may let nodes refuse commands.
+func (s *Spec) MayRefuse() bool { return slices.Contains(s.Needs, RefusePower) }
 
 // Check refuses what there is not.
 func (s *Spec) Check() error {

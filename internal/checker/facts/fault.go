@@ -20,7 +20,7 @@ type Fault struct {
 
 // allEffects lists all that a fault can do.
 var allEffects = []history.Does{history.Stops, history.Kills, history.Forgets, history.Delays, history.Silences, history.Drops,
-	history.Breaks, history.BendsClock, history.Promotes}
+	history.Breaks, history.Refuses, history.BendsClock, history.Promotes}
 
 // collectFaults pairs the begins of faults with their ends.
 func (f *Facts) collectFaults() {

@@ -20,10 +20,12 @@ type Message interface {
 }
 
 // Place says how far a message has got in a Direction. It begins as its zero value, and is
-// that again when the message has passed, but for Part.
+// that again when the message has passed, but for Part and Refusal.
 type Place struct {
 	// Part is how many bytes of the message pass, where its fate is Ends.
 	Part int64
+	// Refusal is the error with which the node is to answer, where its fate is Refused.
+	Refusal string
 	// met is the number of the last disturbance that it has met; it may stand in it.
 	met int
 	// number is that of the message on its connection.
@@ -57,6 +59,9 @@ const (
 	Breaks
 	// Ends: its first bytes (Place.Part) pass, and its connection ends behind them.
 	Ends
+	// Refused: it passes, and the node answers with an error (Place.Refusal) to what it
+	// refuses so, and does not carry that out.
+	Refused
 )
 
 // Never is till when a message stands that only the end of a disturbance lets go.
@@ -169,10 +174,15 @@ func (dir *Direction[M]) Pass(m M, now time.Duration) (Fate, time.Duration) {
 		}
 	}
 	fate := Passes
-	if p.limited {
-		fate = Ends
+	if p.Refusal != "" {
+		fate = Refused
 	}
-	*p = Place{Part: p.Part}
+	if p.limited {
+		if fate = Ends; p.Refusal != "" {
+			p.Part = 0 // it is not carried out, and nobody can be answered
+		}
+	}
+	*p = Place{Part: p.Part, Refusal: p.Refusal}
 	return fate, 0
 }
 
@@ -210,6 +220,10 @@ func (d *disturbance[M]) fateOf(m M, p *Place, r rand.Source, now time.Duration)
 			p.limited, p.Part = true, max(size-over, 0)
 		}
 	case world.SlowClose: // messages pass; EndDelay looks for it
+	case world.Refuse:
+		if p.Refusal == "" {
+			p.Refusal = d.Error
+		}
 	}
 	return Passes, 0
 }

@@ -1,6 +1,7 @@
 package link_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,7 +60,8 @@ func (d *driver) pass(m *message) {
 	d.standing = slices.DeleteFunc(d.standing, func(o *message) bool { return o == m })
 	fate, until := d.way.Pass(m, d.now)
 	words := map[link.Fate]string{link.Passes: "passes",
-		link.Lost: "lost", link.Breaks: "breaks", link.Ends: fmt.Sprintf("ends after %d", m.place.Part)}
+		link.Lost: "lost", link.Breaks: "breaks", link.Ends: fmt.Sprintf("ends after %d", m.place.Part),
+		link.Refused: "is refused with " + m.place.Refusal}
 	if fate == link.Stands {
 		m.due = until
 		d.standing = append(d.standing, m)
@@ -341,6 +343,7 @@ func TestWayIsTheModel(t *testing.T) {
 		{Kind: world.Bandwidth, Rate: 1000}, {Kind: world.Bandwidth, Rate: 2000},
 		{Kind: world.Cut}, {Kind: world.Hold}, {Kind: world.Stall},
 		{Kind: world.Reset}, {Kind: world.SlowClose, Delay: time.Second}, {Kind: world.LimitData, Bytes: 60},
+		{Kind: world.Refuse, Error: "one"}, {Kind: world.Refuse, Error: "two"},
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		var times int
@@ -418,7 +421,7 @@ type naive struct {
 }
 
 func (n *naive) fate(m sending, opened time.Duration) string {
-	now, base, limited := m.at, m.at, false
+	now, base, limited, refused := m.at, m.at, false, ""
 	for i, s := range n.spells {
 		if now < s.begin || now >= s.end {
 			continue
@@ -449,7 +452,15 @@ func (n *naive) fate(m sending, opened time.Duration) string {
 				m.size, limited = max(m.size-over, 0), true
 			}
 		case world.SlowClose:
+		case world.Refuse:
+			refused = cmp.Or(refused, s.Error)
 		}
+	}
+	if limited && refused != "" {
+		return fmt.Sprintf("%s ends after 0 %v", m.name, now)
+	}
+	if refused != "" {
+		return fmt.Sprintf("%s is refused with %s %v", m.name, refused, now)
 	}
 	if limited {
 		return fmt.Sprintf("%s ends after %d %v", m.name, m.size, now)

@@ -364,7 +364,8 @@ func (w *World) strangers(fresh bool) *observe.Strangers {
 
 // newConnReader is what reads the links to nodes. The history calls the lock's key shown.
 func (w *World) newConnReader(shown string) *proxy.ConnReader {
-	reader := &proxy.ConnReader{Awaits: w.spec.Messages, Go: w.background.Go, RunWords: w.runWords(shown), Abilities: w.spec.Abilities(shown),
+	reader := &proxy.ConnReader{Awaits: w.spec.Messages, Refuses: w.spec.MayRefuse(), Go: w.background.Go,
+		RunWords: w.runWords(shown), Abilities: w.spec.Abilities(shown),
 		Message: func(m world.Message) {
 			if h := w.hooks.Load(); h != nil && h.Message != nil {
 				h.Message(m)

@@ -222,8 +222,9 @@ type batch struct {
 	// dial: it opens the connection; closes: it closes it.
 	dial, closes bool
 	commands     [][]string
-	// done of them have been carried out.
-	done int
+	// done of them have been carried out, or refused by a model: refused are the places of these.
+	done    int
+	refused []int
 	// in are the bytes that the guest sends, out those that it is sent.
 	in, out []byte
 }

@@ -65,7 +65,7 @@ func (h *Host) arrive(k *call) bool {
 		h.queue = append(h.queue, k)
 		return false
 	}
-	return h.service.serve(k)
+	return h.serve(k)
 }
 
 func (h *Host) pause() {

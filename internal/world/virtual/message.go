@@ -1,6 +1,8 @@
 package virtual
 
 import (
+	"slices"
+
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -12,7 +14,8 @@ func (k *call) awaitedByRun() bool {
 	l := k.link
 	hook := l.w.hooks.Message
 	answer := k.dir == answers
-	if len(l.awaits) == 0 || k.handshake || hook == nil || answer && k.noScript || k.batch != nil && len(k.batch.commands) == 0 {
+	if len(l.awaits) == 0 || k.handshake || hook == nil || answer && (k.noScript || k.refused != "") ||
+		k.batch != nil && len(k.batch.commands) == 0 {
 		return false
 	}
 	found := k.awaitedMessages(answer)
@@ -25,7 +28,6 @@ func (k *call) awaitedByRun() bool {
 	}
 	l.w.Go(func() {
 		for _, m := range found {
-			m.Disturb = func(d world.Disturbance) (func() error, error) { return k.disturb(dir, d) }
 			hook(m)
 		}
 		if k.transit == transit {
@@ -53,11 +55,26 @@ func (k *call) awaitedMessages(answer bool) (found []world.Message) {
 		if answer && k.batch == nil && i < len(list)-1 { // of a transaction the answer is that to its last command
 			continue
 		}
+		if answer && k.batch != nil && slices.Contains(k.batch.refused, i) {
+			continue
+		}
 		if l.awaits.Fit(l.name, answer, words, can) {
-			found = append(found, world.Message{Link: l.name, Answer: answer, Words: words, Can: can})
+			found = append(found, world.Message{Link: l.name, Answer: answer, Words: words, Can: can, Disturb: k.disturbFunc(i)})
 		}
 	}
 	return found
+}
+
+// disturbFunc puts disturbances on the i-th command that the call carries, or on the answer to it, and on what comes behind.
+func (k *call) disturbFunc(i int) func(world.Disturbance) (func() error, error) {
+	dir := k.dir
+	return func(d world.Disturbance) (lift func() error, err error) {
+		if d.Kind != world.Refuse {
+			return k.disturb(dir, d)
+		}
+		k.refuse(i, d.Error) // this one alone
+		return func() error { return nil }, nil
+	}
 }
 
 // canDo is what a command can do to the lock's key that a call carries, or to which it is the answer.

@@ -158,7 +158,7 @@ func (n *redisModel) onPause() { n.disk.catchUp(n, n.wall(n.w.s.now)) }
 func (n *redisModel) onResume(queue []*call) {
 	last := n.disk.last
 	for _, k := range queue {
-		if n.serve(k) {
+		if n.Host.serve(k) {
 			k.answer()
 		}
 	}

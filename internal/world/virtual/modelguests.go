@@ -3,6 +3,8 @@ package virtual
 import (
 	"math"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
 )
 
 // serveGuests gets the node ready for guests.
@@ -36,6 +38,11 @@ func (n *redisModel) serveBatch(k *call) bool {
 	for b.done < len(b.commands) {
 		words := b.commands[b.done]
 		b.done++
+		if instead, why := k.meetRefusal(b.done - 1); why != "" {
+			_, _ = g.server.Do(nil, instead)
+			b.out, b.refused = resp.AppendLine(b.out, resp.Error, why), append(b.refused, b.done-1)
+			continue
+		}
 		var late time.Duration
 		n.watch.sent = &sentCommand{k.left, words}
 		n.accountWrites(k.link, k.conn, func() { b.out, late = g.server.Do(b.out, words) })

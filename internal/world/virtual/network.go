@@ -65,8 +65,9 @@ type connection struct {
 	// written is the node's offset after the connection's last write, for WAIT.
 	written int64
 	watcher model.Connection
-	// transaction is that of a guest.
+	// transaction is that of a guest, refusals those of its commands that a model refuses.
 	transaction world.Transaction
+	refusals    world.Refusals
 	// guest is that of a guest; nil: the connection is the world's own.
 	guest *GuestConn
 	// line is a server's end; nil: no server has taken it. hungUp: a built-in client has closed it.
@@ -91,6 +92,10 @@ type call struct {
 	reply  command.Reply
 	// noScript: the node did not know the script.
 	noScript bool
+	// refusedBy is the error that it has met on its way (link.Refused); refusals are those of single commands, by their place. refused is
+	// with what the node has refused it; empty: it has not.
+	refusedBy, refused string
+	refusals           []string
 
 	// waiter waits for the answer until the deadline, arrived says that it is there.
 	waiter   waiter
@@ -177,6 +182,7 @@ func (l *clientLink) send(k *call) {
 	l.w.touch(l.name.From, false)
 	k.dir, k.passed = requests, false
 	k.arrived, k.served, k.delayBits = false, false, l.rand.Uint64()
+	k.refusedBy, k.refused, k.refusals = "", "", nil
 	k.left, k.reported = l.w.s.now, false
 	l.pending = append(l.pending, k)
 	if !l.to.up {
@@ -260,6 +266,9 @@ func (k *call) arriveAtClient() {
 func (k *call) passDisturbances() (until time.Duration) {
 	l := k.link
 	fate, until := l.directions[k.dir].Pass(k, l.w.s.now)
+	if fate == link.Refused {
+		k.refusedBy, k.place.Refusal = k.place.Refusal, ""
+	}
 	breaks := fate == link.Breaks || fate == link.Ends && k.place.Part < k.Size()
 	if breaks {
 		l.breakLater(k, l.drawDelay())
@@ -285,6 +294,9 @@ func (k *call) becomeAnswer() bool {
 	if k.clientDone || k.epoch != k.link.epoch || k.batch != nil && k.batch.conn.closed {
 		k.abandon()
 		return false
+	}
+	if k.refused != "" {
+		k.reply = command.RefusedReply(k.refused)
 	}
 	k.dir, k.passed = answers, false
 	return true

@@ -100,6 +100,10 @@ func TestDisturbances(t *testing.T) {
 		{"little bandwidth", world.Disturbance{Kind: world.Bandwidth, Rate: 1_000, Direction: world.Requests},
 			command.Unknown, false, true, within, within},
 		{"limit", world.Disturbance{Kind: world.LimitData, Bytes: 10}, command.Unknown, false, false, 0, time.Millisecond},
+		{"refuse", world.Disturbance{Kind: world.Refuse, Direction: world.Requests, Error: "LOADING x"},
+			command.Refused, false, false, 0, time.Millisecond},
+		{"refuse others", world.Disturbance{Kind: world.Refuse, Direction: world.Requests, Error: "NOSCRIPT x"},
+			command.Done, true, true, 0, time.Millisecond},
 		{"wide limit", world.Disturbance{Kind: world.LimitData, Bytes: 1000}, command.Done, true, true, 0, time.Millisecond},
 	} {
 		t.Run(test.name, func(t *testing.T) {

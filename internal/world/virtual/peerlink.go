@@ -204,7 +204,7 @@ func (m *peerMessage) advance() {
 	m.advances++
 	s, turn := &p.link.w.s, m.advances
 	switch fate, until := p.link.directions[m.dir].Pass(m, s.now); fate {
-	case link.Passes:
+	case link.Passes, link.Refused: // no node answers here
 		m.deliverLater()
 		m.passed()
 	case link.Stands:

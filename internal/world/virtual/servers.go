@@ -168,7 +168,7 @@ func (p *serverProcess) onPause() { p.server.Pause() }
 func (p *serverProcess) onResume(queue []*call) {
 	p.server.Resume()
 	for _, k := range queue {
-		if p.serve(k) {
+		if p.Host.serve(k) {
 			k.answer()
 		}
 	}
@@ -217,8 +217,9 @@ func (p *serverProcess) serve(k *call) bool {
 		c.broke(false)
 		return false
 	case b != nil:
-		c.answers.ask(b.commands)
-		c.receive(b.in, k.left)
+		in, commands := c.refuser.pass(k)
+		c.answers.ask(commands)
+		c.receive(in, k.left)
 		return false
 	}
 	if why := k.cmd.Refusal(); why != "" && !k.handshake {
@@ -259,6 +260,9 @@ func (p *serverProcess) acceptGuest(k *call) bool {
 	if len(k.link.awaits) > 0 {
 		c.answers = &answerReader{link: k.link}
 	}
+	if k.link.w.spec.MayRefuse() {
+		c.refuser = &refuser{}
+	}
 	if k.conn.line = p.accept(c); k.conn.line == nil {
 		g.breakLater(k.link.drawDelay())
 		return false
@@ -296,6 +300,8 @@ type ServerConn struct {
 	over bool
 	// answers reads what a guest is sent; nil: the run waits for none of that.
 	answers *answerReader
+	// refuser is for the commands of a guest that are refused; nil: none can be.
+	refuser *refuser
 }
 
 // farEnd is what a server's connection leads to.
@@ -318,7 +324,7 @@ func (c *ServerConn) Left() time.Duration { return c.left }
 
 // Send sends bytes.
 func (c *ServerConn) Send(b []byte) {
-	if !c.over {
+	if b = c.refuser.answer(b); !c.over && len(b) > 0 {
 		c.far.push(b)
 	}
 }
@@ -375,7 +381,11 @@ func (r *answerReader) ask(commands [][]string) {
 		return
 	}
 	for _, words := range commands {
-		if err := r.pairing.Ask(words, words); err != nil {
+		asked := words
+		if words == nil { // it is refused
+			asked = refusedCommand
+		}
+		if err := r.pairing.Ask(asked, words); err != nil {
 			r.stop(err)
 		}
 	}
@@ -405,7 +415,7 @@ func (r *answerReader) read(b []byte) (answered [][]string) {
 			continue
 		}
 		kind, message := r.scanner.Message()
-		if words, ok := r.pairing.Answer(kind, message); ok && !resp.PutsOff(kind, message) {
+		if words, ok := r.pairing.Answer(kind, message); ok && words != nil && !resp.PutsOff(kind, message) {
 			answered = append(answered, words)
 		}
 	}

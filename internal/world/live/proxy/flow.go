@@ -47,6 +47,8 @@ type part struct {
 	// awaited are the words of the message, where the run waits for it, can is what it can do to the lock's key.
 	awaited []string
 	can     command.Can
+	// asked is the command that it is, where it may be refused.
+	asked *asked
 }
 
 // message is what toxiproxy hands over at once, or a part of that: a message as the valve sees it.
@@ -59,6 +61,8 @@ type message struct {
 	due  time.Duration
 	// answered are the commands that it answers, where somebody wants to know.
 	answered []*world.Command
+	// asked is the command that it is, where that may be refused and it is not known yet whether it is.
+	asked *asked
 }
 
 // Flow implements link.Message.
@@ -141,6 +145,9 @@ func (f *flow) next() (head *stream.StreamChunk, wait time.Duration, changed <-c
 		return nil, 0, nil
 	}
 	if len(f.queue) > 0 {
+		if f.queue[0].meetRefusal(); f.queue[0].fate == link.Breaks {
+			return nil, 0, nil
+		}
 		return f.queue[0].canGoOut(), wait, v.changed
 	}
 	if len(f.parts) == 0 && f.input == nil {
@@ -149,6 +156,28 @@ func (f *flow) next() (head *stream.StreamChunk, wait time.Duration, changed <-c
 		}
 	}
 	return nil, wait, v.changed
+}
+
+// meetRefusal lets the first message become what a command becomes that is refused. What cannot be read breaks its connection, where
+// commands are refused: nobody can tell what to answer.
+func (m *message) meetRefusal() {
+	if m.fate == link.Stands {
+		return
+	}
+	if m.asked == nil {
+		if m.fate == link.Refused && m.flow.conn.isBlind() {
+			m.fate = link.Breaks
+		}
+		return
+	}
+	refusal := ""
+	if m.fate == link.Refused {
+		refusal = m.place.Refusal
+	}
+	if instead := m.flow.conn.meet(m.asked, refusal); instead != nil {
+		m.data = &stream.StreamChunk{Data: instead, Timestamp: m.data.Timestamp}
+	}
+	m.asked = nil
 }
 
 // canGoOut is what can go out of a message now; nil: nothing, for it stands.
@@ -186,7 +215,7 @@ func (f *flow) receive(data *stream.StreamChunk) {
 		return
 	}
 	if f.conn == nil {
-		f.pass(data.Data, nil)
+		f.pass(part{data: data.Data})
 		return
 	}
 	f.read(data.Data)
@@ -204,7 +233,7 @@ func (f *flow) read(data []byte) {
 		if p.answered != nil {
 			its = []*world.Command{p.answered}
 		}
-		if !p.replaced && p.awaited == nil {
+		if !p.replaced && p.awaited == nil { // nothing is to be known of it alone
 			at += p.size
 			answers = append(answers, its...)
 			continue
@@ -213,7 +242,7 @@ func (f *flow) read(data []byte) {
 		if p.replaced {
 			message = p.instead
 		}
-		f.parts = append(f.parts, part{data: data[:at], answered: answers}, part{message, its, p.awaited, p.can})
+		f.parts = append(f.parts, part{data: data[:at], answered: answers}, part{message, its, p.awaited, p.can, p.asked})
 		data, at, answers = data[at+p.size:], 0, nil
 	}
 	f.parts = append(f.parts, part{data: data, answered: answers})
@@ -223,17 +252,17 @@ func (f *flow) read(data []byte) {
 func (f *flow) passRead() {
 	for f.released == nil && len(f.parts) > 0 {
 		if first := &f.parts[0]; first.awaited != nil && f.valve.isOpen {
-			f.handToRun(first.awaited, first.can)
+			f.handToRun(*first)
 			first.awaited = nil
 			return
 		}
-		f.pass(f.parts[0].data, f.parts[0].answered)
+		f.pass(f.parts[0])
 		f.parts = f.parts[1:]
 	}
 }
 
 // handToRun lets the run deal with a message.
-func (f *flow) handToRun(words []string, can command.Can) {
+func (f *flow) handToRun(p part) {
 	held := make(chan struct{})
 	f.released = held
 	v, c := f.valve, f.conn
@@ -243,10 +272,13 @@ func (f *flow) handToRun(words []string, can command.Can) {
 			if err := d.Check(); err != nil {
 				return nil, err
 			}
+			if d.Kind == world.Refuse {
+				return f.conn.refuse(p.asked, d.Error)
+			}
 			lift := v.disturbFlow(f, d)
 			return func() error { lift(); return nil }, nil
 		}
-		c.reader.Message(world.Message{Link: c.link, Answer: v.isAnswers, Words: words, Can: can, Disturb: disturb})
+		c.reader.Message(world.Message{Link: c.link, Answer: v.isAnswers, Words: p.awaited, Can: p.can, Disturb: disturb})
 	})
 }
 
@@ -258,10 +290,10 @@ func (f *flow) goOnReleased() {
 	f.passRead()
 }
 
-// pass sends bytes through the disturbances, with the commands that they answer.
-func (f *flow) pass(data []byte, answers []*world.Command) {
-	for _, c := range f.messages(data) {
-		c.answered = answers
+// pass sends a part through the disturbances.
+func (f *flow) pass(p part) {
+	for _, c := range f.messages(p.data) {
+		c.answered, c.asked = p.answered, p.asked
 		f.queue = append(f.queue, c)
 		f.valve.pass(c, f.valve.now())
 	}

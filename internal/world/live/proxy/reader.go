@@ -27,6 +27,8 @@ type ConnReader struct {
 	// be told any more, or its answers alone.
 	Awaits  world.Patterns
 	Message func(world.Message)
+	// Refuses: a fault may let nodes refuse commands. Then each command is a message of its own, and goes on when it is whole.
+	Refuses bool
 	// RunWords are the words of a command as the run calls them; nil: as they are.
 	RunWords func(words []string) []string
 	// Abilities say what commands can do to the lock's key; nil: the run does not wait for that.
@@ -62,6 +64,10 @@ type conn struct {
 	mu                sync.Mutex
 	requests, answers directionReader
 	transaction       world.Transaction
+	// refusals are those of the commands that have gone on, where some may be refused. begun are the bytes that are kept back of a message
+	// that has not come whole.
+	refusals world.Refusals
+	begun    [2][]byte
 	// expected are the commands whose answers have not come.
 	expected resp.Pairing[expected]
 	// sent are the commands that MONITOR has not shown, lastBlocking the latest that it has of those that can wait. multi: what
@@ -99,6 +105,8 @@ type expected struct {
 	command *world.Command
 	// sent is what is to learn of the answer; nil: nothing.
 	sent *sentCommand
+	// asked is the command, where it may be refused.
+	asked *asked
 }
 
 // maxExpected bounds the commands of a connection that have no answer.
@@ -117,7 +125,7 @@ func ClientOf(name string) (client string, link bool) {
 
 // readsLink reports whether connections of a link are read.
 func (r *ConnReader) readsLink(l world.Link) bool {
-	return r.Names || r.Command != nil || len(r.Awaits.On(l)) > 0
+	return r.Names || r.Refuses || r.Command != nil || len(r.Awaits.On(l)) > 0
 }
 
 // newConn begins to read a connection on a link.
@@ -166,6 +174,8 @@ type readResult struct {
 	can     command.Can
 	// answered is the command that they answer, where Command is to take it.
 	answered *world.Command
+	// asked is the command that they are, where it may be refused.
+	asked *asked
 }
 
 // read reads bytes up to the end of the next message, or all of them.
@@ -183,33 +193,35 @@ func (c *conn) readMessage(answers bool, data []byte) readResult {
 	s := &c.requests
 	if answers {
 		s = &c.answers
-		if s.blind = s.blind || c.needsNoAnswers(); s.blind {
-			return readResult{size: len(data)}
-		}
+		s.blind = s.blind || c.needsNoAnswers()
 	}
 	if s.blind {
-		return readResult{size: len(data)}
+		return c.passUnread(answers, data)
 	}
 	n, whole, err := s.Next(data)
 	p := readResult{size: n}
 	if err != nil {
 		c.stopReading(s, err.Error())
-		return readResult{size: len(data)}
+		return c.passUnread(answers, data)
 	}
+	keeps := c.keeps(answers)
 	if answers {
 		p.replaced = c.expected.Len() > 0 && c.expected.First().own
 	}
 	if first := !s.inMessage; whole {
 		kind, words := s.Message()
 		if answers {
-			p.awaited, p.can, p.answered = c.readAnswer(kind, words, s.Null())
+			p.awaited, p.can, p.answered, p.instead = c.readAnswer(kind, words, s.Null())
+			keeps = keeps && p.instead == nil
+			p.replaced = p.replaced || p.instead != nil
 		} else {
-			p.awaited, p.can = c.readCommand(words)
-			if p.replaced = first && c.rename(words); p.replaced {
-				p.instead = resp.AppendCommand(nil, words...)
+			p.awaited, p.can, p.asked = c.readCommand(words)
+			if renamed := (first || keeps) && c.rename(words); renamed {
+				p.replaced, p.instead, keeps = true, resp.AppendCommand(nil, words...), false
 			}
 		}
 	}
+	c.keep(answers, keeps, whole, data[:n], &p)
 	s.inMessage = !whole
 	return p
 }
@@ -217,7 +229,8 @@ func (c *conn) readMessage(answers bool, data []byte) readResult {
 // needsNoAnswers reports that no answer needs to be read.
 func (c *conn) needsNoAnswers() bool {
 	awaitsAnswer := func() bool { return slices.ContainsFunc(c.awaits, func(p world.Pattern) bool { return p.Answer }) }
-	return c.expected.Len() == 0 && (c.requests.blind || !c.reader.Names && c.reader.Command == nil && !awaitsAnswer())
+	return c.expected.Len() == 0 &&
+		(c.requests.blind || !c.reader.Names && !c.reader.Refuses && c.reader.Command == nil && !awaitsAnswer())
 }
 
 // stopReading says that a direction cannot be read any more, and why.
@@ -238,22 +251,26 @@ func (c *conn) stopReading(s *directionReader, why string) {
 }
 
 // readCommand takes in a command, and returns its words where the run waits for it.
-func (c *conn) readCommand(words []string) (awaited []string, can command.Can) {
+func (c *conn) readCommand(words []string) (awaited []string, can command.Can, a *asked) {
 	if len(words) == 0 {
-		return nil, 0
+		return nil, 0, nil
 	}
 	name := strings.ToUpper(words[0])
 	sent := c.newCommand(words)
 	run := c.runWords(words)
 	can = c.reader.Abilities.Of(c.link.To, run)
-	c.expect(words, run, can, sent, c.remember(name, words))
+	seen := c.remember(name, words)
+	if c.reader.Refuses {
+		a = &asked{words: slices.Clone(words), sent: seen}
+	}
+	c.expect(words, run, can, expected{command: sent, sent: seen, asked: a})
 	if c.over || c.answers.blind {
 		c.report(sent)
 	}
 	if !c.awaits.Fit(c.link, false, run, can) {
-		return nil, 0
+		return nil, 0, a
 	}
-	return run, can
+	return run, can, a
 }
 
 // runWords are the words of a command as the run calls them, where it may wait for that; else there are none.
@@ -335,7 +352,7 @@ func (r *ConnReader) Flush() {
 }
 
 // expect takes note that the answer to a command is to come. The run calls it by its own words.
-func (c *conn) expect(words, run []string, can command.Can, command *world.Command, sent *sentCommand) {
+func (c *conn) expect(words, run []string, can command.Can, e expected) {
 	if c.answers.blind || c.needsNoAnswers() {
 		return
 	}
@@ -347,17 +364,28 @@ func (c *conn) expect(words, run []string, can command.Can, command *world.Comma
 	if can = c.transaction.Answered(words, can); !c.awaits.Fit(c.link, true, run, can) {
 		run = nil
 	}
-	if err := c.expected.Ask(words, expected{words: run, can: can, command: command, sent: sent}); err != nil {
+	e.words, e.can = run, can
+	if err := c.expected.Ask(words, e); err != nil {
 		c.stopReading(&c.answers, err.Error())
 	}
 }
 
 // readAnswer takes in what a node sends, and returns the words of the command that it answers
-// where the run waits for it.
-func (c *conn) readAnswer(kind resp.Kind, words []string, null bool) (awaited []string, can command.Can, answered *world.Command) {
+// where the run waits for it. What a refused command is answered with stands in instead.
+func (c *conn) readAnswer(kind resp.Kind, words []string, null bool) (
+	awaited []string, can command.Can, answered *world.Command, instead []byte,
+) {
 	head, answers := c.expected.Answer(kind, words)
 	if !answers {
-		return nil, 0, nil
+		return nil, 0, nil, nil
+	}
+	if head.asked.isRefused() {
+		if head.sent != nil {
+			c.learnAnswer(head.sent, resp.Error, []string{head.asked.refused}, false)
+			head.sent.shows = never
+			c.forget(0)
+		}
+		return nil, 0, head.command, resp.AppendLine(nil, resp.Error, head.asked.refused)
 	}
 	if head.sent != nil {
 		c.learnAnswer(head.sent, kind, words, null)
@@ -365,7 +393,7 @@ func (c *conn) readAnswer(kind resp.Kind, words []string, null bool) (awaited []
 	if !resp.PutsOff(kind, words) {
 		awaited = head.words
 	}
-	return awaited, head.can, head.command
+	return awaited, head.can, head.command, nil
 }
 
 // rename puts the link's name in the place of that which a command gives the connection,

@@ -254,6 +254,9 @@ func prepareExisting(ctx context.Context, e *Existing, demands []world.Demand) e
 		if d.Power == world.MessagePower && e.TLS {
 			return errors.New("it waits for a message, and over TLS none can be read")
 		}
+		if d.Power == world.RefusePower && e.TLS {
+			return errors.New("it answers commands, and over TLS none can be read")
+		}
 		return e.Hooks[d.Node].missingFor(d)
 	}); err != nil {
 		return err

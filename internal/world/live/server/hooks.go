@@ -46,7 +46,7 @@ func (h Hooks) missingFor(d world.Demand) error {
 		return errors.New("sentinels change the settings of the servers that they watch, so they watch none that exist already")
 	case world.ClientClockPower, world.PostgresPower, world.MessagePower,
 		world.LatencyPower, world.BandwidthPower, world.CutPower, world.HoldPower, world.StallPower, world.ResetPower,
-		world.SlowClosePower, world.LimitDataPower: // clients, links and PostgreSQL are here, wherever the nodes are
+		world.SlowClosePower, world.LimitDataPower, world.RefusePower: // clients, links and PostgreSQL are here, wherever the nodes are
 	}
 	if len(missing) == 0 {
 		return nil

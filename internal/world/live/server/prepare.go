@@ -45,7 +45,7 @@ func Available(p world.Power) error {
 	case world.PausePower, world.ClientClockPower, world.CrashPower,
 		world.PowerCutPower, world.ReplicaPower, world.SentinelPower, world.MessagePower,
 		world.LatencyPower, world.BandwidthPower, world.CutPower, world.HoldPower, world.StallPower, world.ResetPower,
-		world.SlowClosePower, world.LimitDataPower: // they take nothing but Linux
+		world.SlowClosePower, world.LimitDataPower, world.RefusePower: // they take nothing but Linux
 	}
 	return err
 }

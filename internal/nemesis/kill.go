@@ -92,6 +92,10 @@ func (k *kill) Returns() bool { return k.Client == "" || k.For > 0 }
 
 // Forgets reports that a fault may let a node forget something, which keeps its data so.
 func Forgets(f Fault, p world.Persistence) bool {
+	switch f.(type) {
+	case *flush, *evict:
+		return true
+	}
 	k, ok := f.(*kill)
 	if !ok || k.Node == "" {
 		return false

@@ -185,7 +185,7 @@ func (s *struck) Begin(world.World) (undo func() error, err error) {
 	return undo, err
 }
 
-// breaking is how long a fault is said to last that strikes one message at once, as a reset does.
+// breaking is how long a fault is said to last that is over at once, as the reset of a message.
 const breaking = time.Millisecond
 
 // Length implements Fault.

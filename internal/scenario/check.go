@@ -259,6 +259,10 @@ func (f *Fault) checkStore(d *decoder, s *Setup) {
 	case s.Resource.Shared() && f.Kind == "clock" && target == "A":
 		d.ProblemAt(yamlform.Join(f.path, f.Kind), "the clock of A stamps the resource's effects, and must not be moved")
 	}
+	if f.Kind == "evict" && s.Nodes.Persistence == world.RDB && d.Sound("nodes.persistence") {
+		d.ProblemAt(yamlform.Join(f.path, f.Kind), "what a node evicts that keeps snapshots alone cannot be seen").Hint =
+			"nodes: {persistence: none}, or flush: {node: A}"
+	}
 }
 
 // checkPostgres refuses what PostgreSQL cannot be asked for here.

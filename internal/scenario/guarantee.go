@@ -44,7 +44,7 @@ var guarantees = []guaranteeRow{
 	{name: "unreachable-minority", title: "Nodes that cannot be reached do not give the lock to two clients", decides: exclusion},
 	{name: "late-release", title: "The late release of an earlier attempt does not free the lock", decides: exclusion},
 	{name: "memory-loss", title: "A node that lost its data does not give the lock to a second client",
-		decides: exclusion, faults: []string{"kill"},
+		decides: exclusion, faults: []string{"kill", "evict", "flush"},
 		byDesign: "The node that forgot the key gives the lock again. Only a lock whose store survives the loss of a node's data can refuse.",
 		givesUp:  []checker.Blame{checker.BlamesMemory}},
 	{name: "node-clock-jump", title: "A node whose clock jumps does not give the lock to a second client",

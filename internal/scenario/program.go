@@ -287,6 +287,9 @@ func (s *Setup) wantsMessages(r *program.Ready) string {
 		return ""
 	}
 	for i := range s.Faults.List {
+		if f := &s.Faults.List[i]; r.Elsewhere() && slices.Contains(nemesis.PowersOf(f.Kind, f.Params), world.MemoryPower) {
+			return fmt.Sprintf("fault %d is about the memory of a Redis server, and it keeps its lock elsewhere", i+1)
+		}
 		if s.Faults.List[i].awaitsMessage() {
 			return fmt.Sprintf("fault %d waits for a message to a node, and it keeps its lock elsewhere", i+1)
 		}

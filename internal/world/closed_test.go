@@ -72,7 +72,7 @@ func TestSpecIsRefusedByPower(t *testing.T) {
 		t.Error(err)
 	}
 	s.Needs = append(s.Needs, RefusePower+1)
-	if err := s.Check(); err == nil || err.Error() != "no power 19" {
+	if err := s.Check(); err == nil || err.Error() != "no power 20" {
 		t.Error(err)
 	}
 }

@@ -31,6 +31,8 @@ const (
 	SentinelPower
 	// MessagePower: wait for a message between a client and a node.
 	MessagePower
+	// MemoryPower: let a node lose keys, or lack memory.
+	MemoryPower
 	// Disturb links, a power for each kind of disturbance, in their order.
 	LatencyPower
 	BandwidthPower
@@ -45,6 +47,7 @@ const (
 
 var powerNames = []string{PausePower: "pause", NodeClockPower: "node-clock", ClientClockPower: "client-clock", CrashPower: "crash",
 	PowerCutPower: "power-cut", ReplicaPower: "replica", PostgresPower: "postgres", SentinelPower: "sentinel", MessagePower: "message",
+	MemoryPower:  "memory",
 	LatencyPower: "latency", BandwidthPower: "bandwidth", CutPower: "cut", HoldPower: "hold", StallPower: "stall",
 	ResetPower: "reset", SlowClosePower: "slow-close", LimitDataPower: "limit-data", RefusePower: "refuse"}
 
@@ -278,6 +281,18 @@ type Crasher interface {
 	Restart(target string, keep Keep) error
 	// Alive reports whether the target runs (paused counts as running).
 	Alive(target string) bool
+}
+
+// Keeper rules the memory of nodes.
+type Keeper interface {
+	// Reaches reports that a node runs, and would do what is asked for here.
+	Reaches(node string) bool
+	// Wipe removes all keys of a node, as FLUSHALL does; Evict those that have a TTL,
+	// as the node itself does where it lacks memory.
+	Wipe(node string) error
+	Evict(node string) error
+	// Fill lets a node refuse what takes memory, until empty is called.
+	Fill(node string) (empty func() error, err error)
 }
 
 // Replicator rules a replicated set of nodes.

@@ -186,6 +186,7 @@ type World interface {
 	Close() error
 
 	Pauser
+	Keeper
 	Network
 	Clocks
 	Crasher

@@ -29,6 +29,7 @@ type Host struct {
 
 // service is what answers on a host: the model of Redis, or a server.
 type service interface {
+	keeper
 	// serve carries a call out that has come to the process; false: the answer comes later, or never.
 	serve(k *call) bool
 	// onPause is called before the process stands still, onResume when it goes on, with what came meanwhile.

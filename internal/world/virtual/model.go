@@ -205,7 +205,7 @@ func (n *redisModel) onStart(keep world.Keep) (started bool, err error) {
 			n.memory.Del(key)
 		}
 	}
-	n.up = true
+	n.up, n.memory.Full = true, false
 	n.memory.Restarted()
 	if n.redis != nil {
 		n.redis.Restart()

@@ -43,6 +43,10 @@ type Server interface {
 	Pause()
 	Resume()
 	Kill()
+	// Wipe removes all of its keys, Evict those that have a TTL. Limit lets it refuse what takes memory, or no more.
+	Wipe() error
+	Evict() error
+	Limit(full bool) error
 	// SetClock says how the clock of the time of day goes there from now on; also for processes that are started later, so it is
 	// called before the first Start, too.
 	SetClock(c Clock)

@@ -96,6 +96,21 @@ func (s *byteServer) Start(keep world.Keep, ready func(error)) {
 
 func (s *byteServer) Follow(primary string) { s.follows = append(s.follows, primary) }
 
+func (s *byteServer) Wipe() error { return s.ruled(s.n.wipe) }
+
+func (s *byteServer) Evict() error { return s.ruled(s.n.evict) }
+
+func (s *byteServer) Limit(full bool) error {
+	s.n.memory.Full = full
+	return nil
+}
+
+// ruled does something to its memory, and tells what became of the keys.
+func (s *byteServer) ruled(do func() error) error {
+	s.n.memory.Observer = s.h.Keys(Cause{})
+	return do()
+}
+
 func (s *byteServer) Pause() {
 	s.n.onPause()
 	s.n.paused = true
@@ -163,7 +178,13 @@ func (e *byteEnd) Arrived(b []byte) {
 		n.seeClock()
 		n.disk.catchUp(n, n.memory.Now)
 		var out []byte
-		n.accountWrites(nil, &e.conn, func() { out, _ = e.redis.Do(nil, words) })
+		n.accountWrites(nil, &e.conn, func() {
+			if n.memory.Full && words[0] == "set" {
+				out = resp.AppendLine(nil, resp.Error, command.RefusalText("OOM"))
+				return
+			}
+			out, _ = e.redis.Do(nil, words)
+		})
 		n.memory.Observer = e.s.h.Keys(Cause{})
 		e.c.Send(out[:1])
 		e.c.Send(out[1:])

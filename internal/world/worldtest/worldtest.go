@@ -208,6 +208,20 @@ func (w *World) NodeTime(string) (time.Duration, error) { return w.Now(), nil }
 // Promote implements world.Replicator.
 func (w *World) Promote(node string) error { return w.do("promote %s", node) }
 
+// Reaches implements world.Keeper.
+func (w *World) Reaches(string) bool { return true }
+
+// Wipe implements world.Keeper.
+func (w *World) Wipe(node string) error { return w.do("wipe %s", node) }
+
+// Evict implements world.Keeper.
+func (w *World) Evict(node string) error { return w.do("evict %s", node) }
+
+// Fill implements world.Keeper.
+func (w *World) Fill(node string) (empty func() error, err error) {
+	return func() error { return w.do("empty %s", node) }, w.do("fill %s", node)
+}
+
 // actor is a client of the world.
 type actor struct {
 	w    *World

@@ -32,6 +32,8 @@ type Memory struct {
 
 	// Refuse is the error with which writes are answered; empty: they are carried out.
 	Refuse string
+	// Full: what takes memory is answered with an error, save on a replica.
+	Full bool
 	// Follows: expired keys are not found, and stay till the primary tells that they are gone.
 	Follows bool
 
@@ -326,8 +328,8 @@ func (m *Memory) Do(c *command.Command) command.Reply {
 	if why := c.Refusal(); why != "" {
 		return command.RefusedReply(why)
 	}
-	if m.Refuse != "" && writes(c.Op) {
-		return command.RefusedReply(m.Refuse)
+	if why := m.refuses(c.Op); why != "" {
+		return command.RefusedReply(why)
 	}
 	switch c.Op {
 	case command.PING:
@@ -414,7 +416,7 @@ func (m *Memory) has(key, value string) (bool, command.Reply) {
 // eval runs a script.
 func (m *Memory) eval(c *command.Command) command.Reply {
 	store := command.Store(m)
-	if m.Refuse != "" {
+	if m.Refuse != "" || m.Full {
 		store = refusing{m}
 	}
 	r := c.Script.Twin(store, c.Keys, c.Args)

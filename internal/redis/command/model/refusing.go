@@ -15,30 +15,55 @@ func writes(op command.Op) bool {
 	return false
 }
 
-// refusing is what a script sees of a node that refuses writes: the first one ends it.
-type refusing struct{ *Memory }
-
-// Set refuses.
-func (m refusing) Set(string, string, time.Duration, bool) bool { return m.refused() }
-
-// Del refuses.
-func (m refusing) Del(string) bool { return m.refused() }
-
-// PExpire refuses.
-func (m refusing) PExpire(string, time.Duration) bool { return m.refused() }
-
-// Incr refuses.
-func (m refusing) Incr(string) (int64, bool) { return 0, m.refused() }
-
-// RPush refuses.
-func (m refusing) RPush(string, string) int64 {
-	m.refused()
-	return 0
+// refuses says with what the node answers a command that it does not carry out; empty: it does.
+func (m *Memory) refuses(op command.Op) string {
+	switch {
+	case m.Full && !m.Follows && writes(op) && op != command.DEL && op != command.PEXPIRE:
+		return errFull
+	case writes(op):
+		return m.Refuse
+	}
+	return ""
 }
 
-func (m refusing) refused() bool {
+const errFull = "OOM command not allowed when used memory > 'maxmemory'."
+
+// refusing is what a script sees of a node that refuses some writes: the first one ends it.
+type refusing struct{ *Memory }
+
+// stops reports that the script ends before such a command.
+func (m refusing) stops(op command.Op) bool {
 	if m.fault == "" {
-		m.fault = m.Refuse
+		m.fault = m.refuses(op)
 	}
-	return false
+	return m.fault != ""
+}
+
+// Set may refuse.
+func (m refusing) Set(key, value string, ttl time.Duration, nx bool) bool {
+	return !m.stops(command.SET) && m.Memory.Set(key, value, ttl, nx)
+}
+
+// Del may refuse.
+func (m refusing) Del(key string) bool { return !m.stops(command.DEL) && m.Memory.Del(key) }
+
+// PExpire may refuse.
+func (m refusing) PExpire(key string, ttl time.Duration) bool {
+	return !m.stops(command.PEXPIRE) && m.Memory.PExpire(key, ttl)
+}
+
+// Incr may refuse.
+func (m refusing) Incr(key string) (int64, bool) {
+	if m.stops(command.INCR) {
+		return 0, false
+	}
+	return m.Memory.Incr(key)
+}
+
+// RPush may refuse.
+func (m refusing) RPush(key, element string) int64 {
+	if m.stops(command.RPUSH) {
+		return 0
+	}
+	return m.Memory.RPush(key, element)
 }

@@ -31,7 +31,7 @@ func (m *Memory) Transact(c *command.Command, w *Connection) command.Reply {
 	if c.Discard {
 		return command.OKReply()
 	}
-	if slices.ContainsFunc(c.Body, func(c command.Command) bool { return c.Malformed() || m.Refuse != "" && writes(c.Op) }) {
+	if slices.ContainsFunc(c.Body, func(c command.Command) bool { return c.Malformed() || m.refuses(c.Op) != "" }) {
 		return command.RefusedReply("EXECABORT Transaction discarded because of previous errors.")
 	}
 	if dirty {

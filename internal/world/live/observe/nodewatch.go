@@ -162,13 +162,13 @@ func (w *nodeWatch) inTransaction(c *monitored) bool {
 }
 
 // addLinkFacts adds what the links know of a line. Who is neither a client over its link nor a
-// primary is a stranger.
+// primary, nor a fault, is a stranger.
 func (w *nodeWatch) addLinkFacts(c *monitored) {
 	if c.source == "lua" {
 		c.Left, c.Text, c.Stranger = w.script.Left, w.script.Args, w.script.Stranger
 		return
 	}
-	c.Text, c.Stranger = c.Args, w.o.Strangers != nil && c.Caller == "" && !w.isPrimary(c.source)
+	c.Text, c.Stranger = c.Args, w.o.Strangers != nil && c.Caller == "" && !w.isPrimary(c.source) && w.names[c.source] != server.Operator
 	if w.o.Left == nil {
 		return
 	}

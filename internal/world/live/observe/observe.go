@@ -7,6 +7,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
+	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 // connectionNames maps the address of a connection to the client that named it.
@@ -29,7 +30,7 @@ func (n connectionNames) client(source string, strict bool) string {
 	if link {
 		return client
 	}
-	if strict {
+	if strict || name == server.Operator {
 		return ""
 	}
 	return name

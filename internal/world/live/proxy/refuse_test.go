@@ -27,14 +27,15 @@ func TestRefusedByRedis(t *testing.T) {
 		want          string
 		left          string // what the key k has in the end
 	}{
-		"in a pipeline":       {loading, "", "PING;SET k v;ECHO x;GET k;HELLO 2", "-" + loading + ";-" + loading + ";x;-" + loading + ";*14", ""},
-		"writes alone":        {readonly, "SET k 1", "GET k;SET k 2;DEL k;GET k", "OK;1;-" + readonly + ";-" + readonly + ";1", "1"},
-		"in a transaction":    {loading, "", "MULTI;SET k v;EXEC;ECHO x", "OK;-" + loading + ";" + aborted + " previous errors.;x", ""},
-		"begun before":        {loading, "MULTI;SET k v", "EXEC;ECHO x", "OK;QUEUED;" + aborted + ": " + loading + ";x", ""},
-		"reads in one":        {readonly, "SET k 1;MULTI;GET k", "EXEC", "OK;OK;QUEUED;*1", "1"},
-		"a script":            {"NOSCRIPT no", "", "EVALSHA 0000000000000000000000000000000000000000 0;EVAL return(1) 0", "-NOSCRIPT no;1", ""},
-		"in version 3":        {loading, "HELLO 3;CLIENT TRACKING ON;SET k v;GET k", "SET k w;ECHO x", "%7;OK;OK;v;-" + loading + ";x", "v"},
-		"a subscriber is not": {loading, "", "SUBSCRIBE a b;PUBLISH a x;PING", "*3;*3;-ERR Can't execute 'publish': " + subscribed + ";-" + loading, ""},
+		"in a pipeline":    {loading, "", "PING;SET k v;ECHO x;GET k;HELLO 2", "-" + loading + ";-" + loading + ";x;-" + loading + ";*14", ""},
+		"writes alone":     {readonly, "SET k 1", "GET k;SET k 2;DEL k;GET k", "OK;1;-" + readonly + ";-" + readonly + ";1", "1"},
+		"in a transaction": {loading, "", "MULTI;SET k v;EXEC;ECHO x", "OK;-" + loading + ";" + aborted + " previous errors.;x", ""},
+		"begun before":     {loading, "MULTI;SET k v", "EXEC;ECHO x", "OK;QUEUED;" + aborted + ": " + loading + ";x", ""},
+		"reads in one":     {readonly, "SET k 1;MULTI;GET k", "EXEC", "OK;OK;QUEUED;*1", "1"},
+		"a script":         {"NOSCRIPT no", "", "EVALSHA 0000000000000000000000000000000000000000 0;EVAL return(1) 0", "-NOSCRIPT no;1", ""},
+		"in version 3":     {loading, "HELLO 3;CLIENT TRACKING ON;SET k v;GET k", "SET k w;ECHO x", "%7;OK;OK;v;-" + loading + ";x", "v"},
+		"a subscriber is not": {loading, "", "SUBSCRIBE a b;PUBLISH a x;PING",
+			"*3;*3;-ERR Can't execute 'publish': " + subscribed + ";-" + loading, ""},
 	} {
 		for _, piece := range []int{1, 1 << 20} {
 			r.RDB.FlushAll(ctx)

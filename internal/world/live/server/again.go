@@ -42,6 +42,7 @@ func (n *Node) clear(ctx context.Context) error {
 	// wiping: their connections end first.
 	commands := []string{"ping", "replicaof no one",
 		"client kill type normal", "client kill type pubsub", "client kill type replica",
+		"config set maxmemory 0", "config set maxmemory-policy noeviction",
 		"ping", "flushall sync", "script flush"}
 	for _, command := range commands {
 		words := make([]any, 0, 4)

@@ -54,6 +54,10 @@ type kind interface {
 	// Follow makes it the replica of another host; inStep reports that it has what that one has.
 	Follow(primary string)
 	inStep() bool
+	// wipe removes all of its keys, evict those that have a TTL, limit lets it refuse what takes memory, or no more.
+	wipeKeys() error
+	evictKeys() error
+	limit(full bool) error
 	// tidy undoes all that a run has done to it; an error says why it cannot be used again.
 	tidy() error
 	// quiet reports that nothing that it does by the clock matters to the run.

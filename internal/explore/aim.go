@@ -132,6 +132,9 @@ func (d *drawer) onOthers(r *rand.Rand, list []scenario.Fault) []scenario.Fault 
 // until lets a fault last until a client has been granted the lock, or has released it: how long that takes depends on what the lock does,
 // and no drawn time would meet it. Who is paused or killed cannot end that. A message comes late mostly when its client has the lock again.
 func (d *drawer) until(r *rand.Rand, f *scenario.Fault) {
+	if m, ok := f.Params.(nemesis.RequestFault); ok && m.StrikesMessage() {
+		return // it is over at once
+	}
 	struck := f.Params.Target()
 	clients := slices.DeleteFunc(slices.Clone(d.cast.Clients), func(c string) bool { return c == struck })
 	points := slices.DeleteFunc([]string{workload.Acquired, workload.Released}, func(p string) bool { return !slices.Contains(d.points, p) })

@@ -184,7 +184,8 @@ func elsewhere(f scenario.Fault, node string) scenario.Fault {
 // ofMessage draws a fault that strikes one message.
 func (d *drawer) ofMessage(r *rand.Rand, kind string) scenario.Fault {
 	name, params := nemesis.OfMessage(kind, d.length(r))
-	request := name == "hold" && (r.IntN(2) == 0 || d.aim != nil && r.IntN(2) == 0)
+	_, asks := params.(nemesis.RequestFault)
+	request := asks || name == "hold" && (r.IntN(2) == 0 || d.aim != nil && r.IntN(2) == 0)
 	return scenario.Fault{Kind: name, Params: params, Trigger: d.message(r, request)}
 }
 

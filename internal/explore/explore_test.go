@@ -50,10 +50,13 @@ func TestSearchIsRepeatable(t *testing.T) {
 	if one.Runs != 500 || !reflect.DeepEqual(one.Classes, three.Classes) || one.Behaviours != three.Behaviours {
 		t.Errorf("one worker found %+v, three %+v", one, three)
 	}
-	s.StopAt = 2 // no worker begins what comes behind it
+	s.StopAt = 2      // no worker begins what comes behind it
+	var runs []uint64 // the second violation may be like the first one
 	for _, s.Workers = range []int{1, 3} {
-		if r := search(t, s); r.Violations() != 2 || r.Runs != one.Found[1].Run+1 {
-			t.Errorf("%d workers found %d in %d runs, want 2 in %d", s.Workers, r.Violations(), r.Runs, one.Found[1].Run+1)
+		r := search(t, s)
+		if runs = append(runs, r.Runs); r.Violations() != 2 || r.Runs > one.Found[1].Run+1 || r.Runs != runs[0] {
+			t.Errorf("%d workers found %d in %d runs, want 2 in %d at most, and as many as others: %d",
+				s.Workers, r.Violations(), r.Runs, one.Found[1].Run+1, runs[0])
 		}
 	}
 	if one.Behaviours < 20 || one.Violations() == 0 {

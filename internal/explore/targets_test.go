@@ -135,6 +135,15 @@ var faultTargets = []target{
 		[]string{"clock"}, checker.ExclusiveLease, lock.Mistakes{}},
 	{"killed clients", "nodes: {count: 1}\nlock: {algorithm: setnx-del}\n" + slowSections,
 		[]string{"kill"}, checker.DeadlockFree, lock.Mistakes{}},
+	{"refusals", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n",
+		[]string{"refuse"}, checker.ExclusiveLease, lock.Mistakes{ReachableQuorum: true}},
+	{"evictions", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 500ms}\n" + slowSections,
+		[]string{"evict"}, checker.ExclusiveLease, lock.Mistakes{}},
+	{"flushed nodes", "nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 500ms}\n" + slowSections,
+		[]string{"flush"}, checker.ExclusiveLease, lock.Mistakes{}},
+	{"full nodes", "nodes: {count: 1}\n" +
+		"lock: {algorithm: set-nx-px, ttl: 500ms, retry: {attempts: 20, delay: 20ms}, switches: {give_up: enters}}\n" + slowSections,
+		[]string{"fill"}, checker.ExclusiveLease, lock.Mistakes{EnterUnheld: true}},
 	{"limit-data", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n",
 		[]string{"limit-data"}, checker.ExclusiveLease, lock.Mistakes{ReachableQuorum: true}},
 }

@@ -47,6 +47,16 @@ var mixable = map[string]drawFunc{
 		f.Where = k.where(r, c)
 		return f
 	},
+	"refuse": func(r *rand.Rand, c Cast, k MixKind) Fault {
+		k.Widely = false // of links to nodes alone
+		where := k.where(r, c)
+		return &refuse{Client: where.Client, Nodes: where.Nodes, Error: drawnErrors[r.IntN(len(drawnErrors))], For: where.For}
+	},
+	"fill": func(r *rand.Rand, c Cast, k MixKind) Fault {
+		return &fill{ofNode{c.Nodes[r.IntN(len(c.Nodes))]}, k.For.Draw(r)}
+	},
+	"evict": func(r *rand.Rand, c Cast, _ MixKind) Fault { return &evict{ofNode{c.Nodes[r.IntN(len(c.Nodes))]}} },
+	"flush": func(r *rand.Rand, c Cast, _ MixKind) Fault { return &flush{ofNode{c.Nodes[r.IntN(len(c.Nodes))]}} },
 	"promote": func(r *rand.Rand, c Cast, _ MixKind) Fault {
 		if len(c.Replicas) == 0 {
 			return nil
@@ -54,6 +64,9 @@ var mixable = map[string]drawFunc{
 		return &promote{Node: c.Replicas[r.IntN(len(c.Replicas))]}
 	},
 }
+
+// drawnErrors are codes of those errors with which locks meet most.
+var drawnErrors = []string{"LOADING", "READONLY", "OOM", "BUSY"}
 
 // drawPlain draws a disturbance without parameters.
 func drawPlain(kind *plainKind) drawFunc {

@@ -201,6 +201,7 @@ var messageKinds = map[string]func(length time.Duration) (kind string, f Fault){
 	"hold-message": func(length time.Duration) (string, Fault) {
 		return hold.kind.String(), &ofLinks{plain: plain{disturbance{Where{For: length}}, &hold}, This: true}
 	},
+	"refuse-message": func(time.Duration) (string, Fault) { return "refuse", &refuse{Error: drawnErrors[0], This: true} },
 	"lose-answer": func(length time.Duration) (string, Fault) {
 		return "drop", &drop{ofMessage{true}, length}
 	},

@@ -50,7 +50,7 @@ func noun(nodes []string, name string) string {
 }
 
 // onNodes are the powers over nodes that a mix can draw on.
-var onNodes = []world.Power{world.PausePower, world.CrashPower, world.NodeClockPower, world.PowerCutPower}
+var onNodes = []world.Power{world.PausePower, world.CrashPower, world.NodeClockPower, world.PowerCutPower, world.MemoryPower}
 
 func (s *Setup) mixDemands(nodes []string) []world.Demand {
 	var list []world.Demand

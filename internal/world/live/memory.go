@@ -30,6 +30,9 @@ func (w *World) rule(node string, do func(*server.Node, context.Context) error) 
 	if n == nil || n.Server.Dead() {
 		return fmt.Errorf("node %s does not run", node)
 	}
+	if n.Admin == nil {
+		return fmt.Errorf("node %s is no server of Redis", node)
+	}
 	ctx, cancel := context.WithTimeout(w.ctx, ruledWithin)
 	defer cancel()
 	return do(n, ctx)

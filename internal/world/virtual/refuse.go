@@ -101,7 +101,7 @@ func (r *refuser) pass(k *call) (in []byte, commands [][]string) {
 			r.blind = true
 		}
 	}
-	if len(commands) == 0 { // it is not Redis' protocol
+	if len(commands) == 0 { // it cannot be read
 		in = k.batch.in
 	}
 	return in, commands

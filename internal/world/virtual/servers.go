@@ -220,6 +220,9 @@ func (p *serverProcess) serve(k *call) bool {
 	case b != nil && b.closes:
 		c.broke(false)
 		return false
+	case b != nil && k.refusedBy != "" && len(b.commands) == 0: // nobody can tell what to answer
+		b.conn.breakLater(k.link.drawDelay())
+		return false
 	case b != nil:
 		in, commands := c.refuser.pass(k)
 		c.answers.ask(commands)

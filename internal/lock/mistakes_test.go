@@ -237,7 +237,7 @@ func TestRulesAreSwitchedOffByName(t *testing.T) {
 			all.SwitchOff(rule)
 		}
 	}
-	if got := len(all.Rules()); got != 23 {
+	if got := len(all.Rules()); got != 24 {
 		t.Errorf("%d rules", got)
 	}
 	none := all

@@ -97,6 +97,7 @@ var audited = []struct {
 	{"watchdog", "renewal_ttl", []string{"exclusive", "stays-held"}},
 	// It takes the key of the next holder, and sets one that is gone.
 	{"watchdog", "renewal_compares", []string{"paused-holder", "failover", "owner-only", "no-resurrection"}},
+	{"watchdog", "renewal_retries", nil}, // what stays is on a link, which excuses the loss
 	{"watchdog", "own_thread", []string{"stays-held"}},
 	{"watchdog-blind", "", []string{"owner-only"}}, // it renews the key of the next holder, and believes it its own
 	{"set-ifeq", "", nil},

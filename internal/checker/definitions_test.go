@@ -443,4 +443,5 @@ func (t *terms) strikes(i int, does history.Does) (s struck) {
 const anything = history.Does("")
 
 var effects = []history.Does{history.Stops, history.Kills,
-	history.Forgets, history.Delays, history.Silences, history.Drops, history.Breaks, history.BendsClock, history.Promotes}
+	history.Forgets, history.Delays, history.Silences, history.Drops, history.Breaks,
+	history.Refuses, history.BendsClock, history.Promotes}

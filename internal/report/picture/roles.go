@@ -66,6 +66,11 @@ func witnessLanes(h *history.History, first string, end time.Duration) []Witness
 			l.add(e, i, end)
 		}
 	}
+	clustered := slices.ContainsFunc(lanes, func(l WitnessLane) bool { return l.OfCluster })
+	if clustered && !slices.ContainsFunc(lanes, func(l WitnessLane) bool { return l.Name == first }) {
+		// It never heard of another primary: that is worth a lane.
+		lanes = append(lanes, WitnessLane{Name: first, Sees: []Sight{{Span: Span{0, end}, Primary: first, Event: -1}}, OfCluster: true})
+	}
 	slices.SortFunc(lanes, func(a, b WitnessLane) int { return strings.Compare(a.Name, b.Name) })
 	return lanes
 }

@@ -287,13 +287,14 @@ func (s *Setup) wantsMessages(r *program.Ready) string {
 		return ""
 	}
 	for i := range s.Faults.List {
-		if f := &s.Faults.List[i]; r.Elsewhere() && slices.Contains(nemesis.PowersOf(f.Kind, f.Params), world.MemoryPower) {
+		f := &s.Faults.List[i]
+		if r.Elsewhere() && slices.Contains(nemesis.PowersOf(f.Kind, f.Params), world.MemoryPower) {
 			return fmt.Sprintf("fault %d is about the memory of a Redis server, and it keeps its lock elsewhere", i+1)
 		}
-		if s.Faults.List[i].awaitsMessage() {
+		if f.awaitsMessage() {
 			return fmt.Sprintf("fault %d waits for a message to a node, and it keeps its lock elsewhere", i+1)
 		}
-		if s.Faults.List[i].refuses() {
+		if f.refuses() {
 			return fmt.Sprintf("fault %d lets nodes of Redis refuse commands, and it keeps its lock elsewhere", i+1)
 		}
 	}

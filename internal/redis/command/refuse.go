@@ -103,6 +103,9 @@ func refusalOf(text string) (refusing, bool) {
 	return refusals[i], true
 }
 
+// ExecAbort is what EXEC answers where a command of its transaction was refused.
+const ExecAbort = "EXECABORT Transaction discarded because of previous errors."
+
 // RefusalText is the error that is meant: Redis's own words where only the code is given.
 func RefusalText(given string) string {
 	if r, ok := refusalOf(given); ok && given == r.code {

@@ -42,7 +42,7 @@ func eval(bySHA, readOnly bool) func(x *call, w []string) {
 		var s *knownScript
 		if bySHA {
 			if s = x.n.known[strings.ToLower(w[1])]; s == nil {
-				x.fail("NOSCRIPT No matching script. Please use EVAL.")
+				x.fail(command.RefusalText("NOSCRIPT"))
 				return
 			}
 		} else if s = x.learn(w[1]); s == nil {

@@ -1,5 +1,7 @@
 package node
 
+import "github.com/redlock-sim/redlock-sim/internal/redis/command"
+
 var transactionRows = []row{
 	{name: "multi", arity: 1, flags: noScript | atOnce, do: multi},
 	{name: "exec", arity: 1, flags: noScript | atOnce, do: exec},
@@ -55,7 +57,7 @@ func exec(x *call, _ []string) {
 	dirty := c.endTransaction()
 	switch {
 	case spoilt:
-		x.fail("EXECABORT Transaction discarded because of previous errors.")
+		x.fail(command.ExecAbort)
 	case dirty:
 		x.nullArray()
 	default:

@@ -45,6 +45,9 @@ const maxWitnesses = 9
 // witnessLanes reads what sentinels and nodes of a cluster told; no lanes: there were none, or none told anything.
 func witnessLanes(h *history.History, first string, end time.Duration) []WitnessLane {
 	var lanes []WitnessLane
+	begin := func(name string, ofCluster bool) WitnessLane {
+		return WitnessLane{Name: name, Sees: []Sight{{Span: Span{0, end}, Primary: first, Event: -1}}, OfCluster: ofCluster}
+	}
 	find := func(e *history.Event) *WitnessLane {
 		i := slices.IndexFunc(lanes, func(l WitnessLane) bool { return l.Name == e.Process })
 		if i < 0 && len(lanes) == maxWitnesses {
@@ -52,8 +55,7 @@ func witnessLanes(h *history.History, first string, end time.Duration) []Witness
 		}
 		if i < 0 {
 			i = len(lanes)
-			lanes = append(lanes, WitnessLane{Name: e.Process, Sees: []Sight{{Span: Span{0, end}, Primary: first, Event: -1}},
-				OfCluster: e.F == history.Cluster})
+			lanes = append(lanes, begin(e.Process, e.F == history.Cluster))
 		}
 		return &lanes[i]
 	}
@@ -69,7 +71,7 @@ func witnessLanes(h *history.History, first string, end time.Duration) []Witness
 	clustered := slices.ContainsFunc(lanes, func(l WitnessLane) bool { return l.OfCluster })
 	if clustered && !slices.ContainsFunc(lanes, func(l WitnessLane) bool { return l.Name == first }) {
 		// It never heard of another primary: that is worth a lane.
-		lanes = append(lanes, WitnessLane{Name: first, Sees: []Sight{{Span: Span{0, end}, Primary: first, Event: -1}}, OfCluster: true})
+		lanes = append(lanes, begin(first, true))
 	}
 	slices.SortFunc(lanes, func(a, b WitnessLane) int { return strings.Compare(a.Name, b.Name) })
 	return lanes

@@ -40,7 +40,7 @@ func (k *call) refuses() (answer string) {
 		}
 	}
 	if answer != "" && k.cmd.Op == command.EXEC {
-		return "EXECABORT Transaction discarded because of previous errors."
+		return command.ExecAbort
 	}
 	return answer
 }

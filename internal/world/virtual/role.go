@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command/model"
 	"github.com/redlock-sim/redlock-sim/internal/redis/sentinel"
 )
@@ -29,12 +30,10 @@ type role struct {
 	subscribers []*peerConn
 }
 
-const (
-	readOnly   = "READONLY You can't write against a read only replica."
-	noReplicas = "NOREPLICAS Not enough good replicas to write."
-	waitFails  = "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a " +
-		"replica is configured to be writable (which is not the default) writes to replicas are just local and are not propagated."
-)
+var readOnly, noReplicas = command.RefusalText("READONLY"), command.RefusalText("NOREPLICAS")
+
+const waitFails = "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a " +
+	"replica is configured to be writable (which is not the default) writes to replicas are just local and are not propagated."
 
 // replicationCron is how often a server looks after its replication; fullSyncTakes how long a primary needs
 // for the copy that it sends.

@@ -26,7 +26,7 @@ func (m *Memory) refuses(op command.Op) string {
 	return ""
 }
 
-const errFull = "OOM command not allowed when used memory > 'maxmemory'."
+var errFull = command.RefusalText("OOM")
 
 // refusing is what a script sees of a node that refuses some writes: the first one ends it.
 type refusing struct{ *Memory }

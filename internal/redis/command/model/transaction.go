@@ -32,7 +32,7 @@ func (m *Memory) Transact(c *command.Command, w *Connection) command.Reply {
 		return command.OKReply()
 	}
 	if slices.ContainsFunc(c.Body, func(c command.Command) bool { return c.Malformed() || m.refuses(c.Op) != "" }) {
-		return command.RefusedReply("EXECABORT Transaction discarded because of previous errors.")
+		return command.RefusedReply(command.ExecAbort)
 	}
 	if dirty {
 		return command.NilReply()

@@ -45,11 +45,7 @@ func (n *Node) clear(ctx context.Context) error {
 		"config set maxmemory 0", "config set maxmemory-policy noeviction",
 		"ping", "flushall sync", "script flush"}
 	for _, command := range commands {
-		words := make([]any, 0, 4)
-		for word := range strings.FieldsSeq(command) {
-			words = append(words, word)
-		}
-		if err := n.Admin.Do(ctx, words...).Err(); err != nil {
+		if err := n.Admin.Do(ctx, arguments(strings.Fields(command))...).Err(); err != nil {
 			return fmt.Errorf("failed to wipe node %s: %s: %w", n.Name, command, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/world/keylog"
 )
 
@@ -34,20 +35,11 @@ func (s *redisServer) wipeKeys() error {
 	return err
 }
 
-// evictKeys implements kind. A server evicts before it carries the next command out.
-func (s *redisServer) evictKeys() error {
-	return s.doAll([]string{"config", "set", "maxmemory-policy", "volatile-ttl"}, []string{"config", "set", "maxmemory", "1"},
-		[]string{"config", "set", "maxmemory", "0"}, []string{"config", "set", "maxmemory-policy", "noeviction"})
-}
+// evictKeys implements kind.
+func (s *redisServer) evictKeys() error { return s.doAll(command.Evicting()...) }
 
 // limit implements kind.
-func (s *redisServer) limit(full bool) error {
-	bytes := "0"
-	if full {
-		bytes = "1"
-	}
-	return s.doAll([]string{"config", "set", "maxmemory", bytes})
-}
+func (s *redisServer) limit(full bool) error { return s.doAll(command.Limiting(full)) }
 
 // doAll carries out commands one after the other, with nothing between them.
 func (s *redisServer) doAll(commands ...[]string) error {

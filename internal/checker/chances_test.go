@@ -270,15 +270,16 @@ func (c *changed) touched(yield func(*history.History) bool) {
 }
 
 func (c *changed) delayed(yield func(*history.History) bool) {
+	by := c.bound + c.far() // no promise of another client outlasts it
 	for i := range c.completed(history.Acquire) {
-		if !yield(c.later(i, c.bound+time.Millisecond)) || !yield(c.laterWith(i, c.bound+time.Millisecond, math.MinInt64)) {
+		if !yield(c.later(i, by)) || !yield(c.laterWith(i, by, math.MinInt64)) {
 			return
 		}
 		// What has the same stamp may have been before it.
 		for last := i + 1; last < len(c.Events) && c.Events[last].Time == c.Events[i].Time; last++ {
 			events := slices.Insert(slices.Clone(c.Events), last+1, c.Events[i])
 			moved := changed{History: c.with(slices.Delete(events, i, i+1))}
-			if !yield(moved.later(last, c.bound+time.Millisecond)) {
+			if !yield(moved.later(last, by)) {
 				return
 			}
 		}

@@ -149,8 +149,8 @@ model-check: setup servers ## Hold the model of Redis against real servers in vi
 	RANDOM_HISTORIES=100000 $(GO) test ./internal/world/virtual -run 'TestModelIsRedis|TestModelIsValkey|TestLuaIsRedis' -count 1 -v -timeout 2h
 
 .PHONY: sentinel-model
-sentinel-model: setup ## Hold the model of Redis Sentinel against real sentinels with 100 random schedules (5 minutes, on an idle machine)
-	$(GO) test ./internal/world/live -run TestModelOfSentinel -count 1 -v -parallel 10 -timeout 30m -schedules 100
+sentinel-model: setup ## Hold the model of Redis Sentinel against real sentinels in virtual time, with 300 random schedules (5 minutes)
+	REDLOCK_SIM_TESTS=all $(GO) test ./internal/world/virtual/guests -run TestModelOfSentinel -count 1 -v -timeout 30m -schedules 300
 
 .PHONY: fuzz
 fuzz: ## Fuzz each parser for a while (FUZZTIME=30s)

@@ -387,6 +387,15 @@ type Impact struct {
 	Instant bool `json:"instant,omitempty"`
 }
 
+// ToldBySentinel is what a sentinel tells. target and epoch are empty where Redis tells none.
+func ToldBySentinel(sentinel, word, target string, epoch uint64) Event {
+	v := Value{Rare: &Rare{Detail: word, Target: target}}
+	if epoch > 0 {
+		v.Rare.Epoch = Some(int64(epoch))
+	}
+	return Event{Process: sentinel, Type: Info, F: Sentinel, Value: v}
+}
+
 // Strike is one thing that a fault does, and whom it strikes.
 type Strike struct {
 	Does     Does     `json:"effect"`

@@ -92,6 +92,23 @@ func ParseCommand(b []byte) (words []string, n int, err error) {
 	return words, p.at, nil
 }
 
+// ParseRequest reads the command at the beginning of what a client sends: one as libraries send it, or a line of words. What words with
+// quotes mean is left to the server.
+func ParseRequest(b []byte) (words []string, n int, err error) {
+	if len(b) == 0 || (b[0]|0x20) < 'a' || (b[0]|0x20) > 'z' {
+		return ParseCommand(b)
+	}
+	p := parser{b: b}
+	line, err := p.line()
+	if err == nil && strings.ContainsAny(line, `"'`) {
+		err = errors.New("a line with quotes where a command was to begin")
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return strings.Fields(line), p.at, nil
+}
+
 type parser struct {
 	b    []byte
 	at   int

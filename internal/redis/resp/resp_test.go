@@ -3,6 +3,7 @@ package resp
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -107,6 +108,24 @@ func TestParseCommand(t *testing.T) {
 		"*-1\r\n", "*1\r\n:1\r\n", "*1\r\n$-1\r\n", "*1\r\n*1\r\n$1\r\na\r\n", "*1\r\n$1\r\nabc", "*1\r\n$x\r\n"} {
 		if _, _, err := ParseCommand([]byte(wrong)); err == nil || errors.Is(err, ErrShort) {
 			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+}
+
+func TestParseRequest(t *testing.T) {
+	for text, want := range map[string][]string{
+		"PING\r\n*1\r\n": {"PING"}, "set  a b\r\n": {"set", "a", "b"}, "*2\r\n$3\r\nget\r\n$1\r\na\r\n": {"get", "a"},
+	} {
+		words, n, err := ParseRequest([]byte(text))
+		if !slices.Equal(words, want) || err != nil || n > len(text) || n < 6 {
+			t.Errorf("%q: %q, %d, %v", text, words, n, err)
+		}
+	}
+	for text, short := range map[string]bool{
+		"": true, "PIN": true, "PING\r": true, "set a \"b c\"\r\n": false, "\r\n": false, "+OK\r\n": false,
+	} {
+		if _, _, err := ParseRequest([]byte(text)); err == nil || errors.Is(err, ErrShort) != short {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

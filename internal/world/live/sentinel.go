@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/redis/sentinel"
 	"github.com/redlock-sim/redlock-sim/internal/world/client"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/proxy"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
@@ -144,9 +145,8 @@ func (w *World) listen(n *server.Node) error {
 		_, port, _ := net.SplitHostPort(address)
 		ports[port] = name
 	}
-	return n.Listen(w.ctx, func(t server.SentinelEvent) {
-		w.recordSentinel(history.Event{Process: n.Name, Type: history.Info, F: history.Sentinel,
-			Value: history.Value{Rare: &history.Rare{Detail: t.Word, Target: cmp.Or(ports[t.Port], w.sentinelIDs[t.ID]), Epoch: t.Epoch}}})
+	return n.Listen(w.ctx, func(t sentinel.Told) {
+		w.recordSentinel(history.ToldBySentinel(n.Name, t.Word, cmp.Or(ports[t.Port], w.sentinelIDs[t.ID]), t.Epoch))
 	})
 }
 

@@ -156,7 +156,7 @@ func (c *clientHost) kill() {
 	c.dead, c.paused = true, false
 	c.resumes, c.deferred = c.resumes[:0], nil
 	c.machine.end()
-	if len(c.w.sentinels) > 0 {
+	if c.w.spec.Sentinel != nil {
 		c.w.breakPeerConns(c)
 	}
 	for _, l := range append(slices.Clone(c.links), c.store, c.consensus) {
@@ -208,7 +208,7 @@ func newEnv(c *clientHost) *env {
 	if c.w.spec.Cluster != nil {
 		e.nodes = []command.Node{&clusterClient{w: c.w, servers: remotes[:len(c.links)]}}
 	}
-	if len(c.w.sentinels) > 0 {
+	if c.w.spec.Sentinel != nil && c.w.locks == nil {
 		e.nodes = []command.Node{newFailover(e, remotes[:len(c.links)])}
 	}
 	e.store = &remotes[len(c.links)]

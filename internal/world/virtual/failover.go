@@ -57,14 +57,17 @@ func (c *clientHost) openSentinelLinks() {
 	for _, sp := range c.w.sentinels {
 		c.w.newPeerLink(c.name, sp.name, [2]endpoint{requests: sp, answers: c})
 	}
+	for _, h := range c.w.watchers {
+		c.w.newPeerLink(c.name, h.name, [2]endpoint{requests: h, answers: c})
+	}
 }
 
 // newFailover is the node of a client's new life. That of its first has found the primary already.
 func newFailover(e *env, servers []remote) *failover {
 	c := e.c
 	f := &failover{e: e, servers: servers}
-	for _, sp := range c.w.sentinels {
-		f.sentinels = append(f.sentinels, c.w.peerLink(c.name, sp.name))
+	for _, name := range c.w.spec.Sentinel.Names {
+		f.sentinels = append(f.sentinels, c.w.peerLink(c.name, name))
 	}
 	for i := range f.sentinels { // rand.Shuffle
 		j := i + int(c.w.serverRand.Uint64()%uint64(len(f.sentinels)-i))
@@ -72,9 +75,13 @@ func newFailover(e *env, servers []remote) *failover {
 	}
 	if c.life == 1 {
 		f.primary, f.sentinel = c.w.nodes[0], f.sentinels[0]
-		f.idle = append(f.idle, f.sentinel.openConn(nil))
+		open := f.sentinel.openConn
+		if len(c.w.watchers) > 0 { // which has to take a connection
+			open = f.sentinel.dialSentinel
+		}
+		f.idle = append(f.idle, open(nil))
 		f.idle[0].onBreak = f.forgetIdle(f.idle[0])
-		f.listen(f.sentinel.openConn)
+		f.listen(open)
 		f.subscribe()
 	}
 	return f
@@ -218,7 +225,7 @@ func (f *failover) askSentinel(x *peerLink, deadline time.Duration) (primary *Ho
 		p, f.idle = f.idle[n-1], f.idle[:n-1]
 		p.onBreak = broke
 	} else {
-		p = x.dial(broke)
+		p = x.dialSentinel(broke)
 	}
 	f.askPrimary(p, func(named *Host) {
 		primary = named
@@ -249,7 +256,7 @@ func (f *failover) askAll(deadline time.Duration) (primary *Host, why string) {
 	asked := make([]*peerConn, len(f.sentinels))
 	first, left := -1, len(asked)
 	for i, x := range f.sentinels {
-		asked[i] = x.dial(func() {
+		asked[i] = x.dialSentinel(func() {
 			if left--; left == 0 {
 				s.wake(asker, epoch, byBreak)
 			}
@@ -276,7 +283,7 @@ func (f *failover) askAll(deadline time.Duration) (primary *Host, why string) {
 		return nil, unreachable
 	}
 	if f.subscription == nil {
-		f.listen(f.sentinel.dial)
+		f.listen(f.sentinel.dialSentinel)
 		f.subscribe()
 	}
 	return primary, ""
@@ -284,6 +291,10 @@ func (f *failover) askAll(deadline time.Duration) (primary *Host, why string) {
 
 // askPrimary asks over a connection to a sentinel for the primary.
 func (f *failover) askPrimary(p *peerConn, told func(*Host)) {
+	if p.talk != nil {
+		p.talk.primary(told)
+		return
+	}
 	sp, _ := p.link.ends[requests].(*sentinelProcess)
 	p.request(func() {
 		named := f.e.c.w.node(sp.rules.Primary())
@@ -319,7 +330,7 @@ func (f *failover) listen(open func(func()) *peerConn) {
 		f.e.c.w.s.after(late, func() {
 			f.e.c.runOrDefer(func() {
 				if f.subscription == p && f.sentinel == known {
-					f.listen(known.dial)
+					f.listen(known.dialSentinel)
 					f.subscribe()
 				}
 			})
@@ -331,6 +342,10 @@ func (f *failover) listen(open func(func()) *peerConn) {
 // subscribe asks to be told of switches.
 func (f *failover) subscribe() {
 	p := f.subscription
+	if p.talk != nil {
+		p.talk.subscribe(f.trySwitch)
+		return
+	}
 	sp, _ := p.link.ends[requests].(*sentinelProcess)
 	begin := func() { sp.listeners = append(sp.listeners, listener{p, f.trySwitch}) }
 	if f.e.c.w.s.now == 0 && p.open {

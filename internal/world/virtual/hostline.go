@@ -7,7 +7,7 @@ import (
 
 // Dial begins to open a connection to a port of another host, on the link of the two.
 func (h *Host) Dial(to string, port int, end End) (*ServerConn, error) {
-	target := h.w.node(to)
+	target := h.w.host(to)
 	if target == nil || target.process() == nil {
 		return nil, fmt.Errorf("no server answers on a host %q", to)
 	}

@@ -68,6 +68,8 @@ type peerConn struct {
 	onAccept, onOpen func()
 	// onHello takes in what a sentinel subscribed to.
 	onHello func(*sentinel.Hello)
+	// talk is that of a built-in client with a sentinel that is a server; nil: it has none.
+	talk *sentinelTalk
 }
 
 // peerMessage is a message on such a connection.

@@ -22,6 +22,19 @@ func (w *World) node(name string) *Host {
 	return nil
 }
 
+// host finds a node, the resource, or a sentinel that is a server.
+func (w *World) host(name string) *Host {
+	if h := w.node(name); h != nil {
+		return h
+	}
+	for _, h := range w.watchers {
+		if h.name == name {
+			return h
+		}
+	}
+	return nil
+}
+
 // model is the model of Redis on a node; nil: there is no such node.
 func (w *World) model(name string) *redisModel {
 	if h := w.node(name); h != nil {
@@ -45,7 +58,7 @@ type machine interface {
 
 // machine finds one; nil: there is none.
 func (w *World) machine(name string) machine {
-	if n := w.node(name); n != nil {
+	if n := w.host(name); n != nil {
 		return n
 	}
 	if i := slices.IndexFunc(w.sentinels, func(g *sentinelProcess) bool { return g.name == name }); i >= 0 {

@@ -113,17 +113,25 @@ func (sp *sentinelProcess) timerLater(d time.Duration) {
 
 func (sp *sentinelProcess) timer() { sp.timerLater(sp.rules.Timer(sp.now())) }
 
+// toldBySentinel records what a sentinel tells, and lets faults strike that wait for it.
+func (w *World) toldBySentinel(e sentinel.Event) {
+	event := history.ToldBySentinel(e.Sentinel, e.Word, e.Target, e.Epoch)
+	w.record(event)
+	if hook := w.hooks.Sentinel; hook != nil {
+		w.Go(func() { hook(event) })
+	}
+}
+
+// Tells records what a sentinel on the host tells.
+func (h *Host) Tells(e sentinel.Event) {
+	e.Sentinel = h.name
+	h.w.toldBySentinel(e)
+}
+
 // recordEvent records an event, and tells clients of a switch.
 func (sp *sentinelProcess) recordEvent(e sentinel.Event) {
-	v := history.Value{Rare: &history.Rare{Detail: e.Word, Target: e.Target}}
-	if e.Epoch > 0 {
-		v.Rare.Epoch = history.Some(int64(e.Epoch))
-	}
-	event := history.Event{Process: sp.name, Type: history.Info, F: history.Sentinel, Value: v}
-	sp.w.record(event)
-	if hook := sp.w.hooks.Sentinel; hook != nil {
-		sp.w.Go(func() { hook(event) })
-	}
+	e.Sentinel = sp.name
+	sp.w.toldBySentinel(e)
 	if e.Word != sentinel.SwitchMaster {
 		return
 	}

@@ -61,18 +61,15 @@ func (h *Host) Now() time.Duration             { return h.w.s.now }
 // Follows is the host whose replica the server is from the start; empty: it is nobody's.
 func (h *Host) Follows() string {
 	s := &h.w.spec
-	if first := s.Nodes[0].Name; s.Replicated && s.Cluster == nil && h.name != first && h.name != history.ResourceProcess {
+	if first := s.Nodes[0].Name; s.Replicated && s.Cluster == nil && h.name != first && h.w.isNode(h.name) {
 		return first
 	}
 	return ""
 }
 
-// Nodes are the names of the hosts that it can dial, and its own.
-func (h *Host) Nodes() (names []string) {
-	for _, n := range h.w.spec.Nodes {
-		names = append(names, n.Name)
-	}
-	return names
+// isNode reports that a name is that of a node of the lock.
+func (w *World) isNode(name string) bool {
+	return slices.ContainsFunc(w.spec.Nodes, func(n world.Node) bool { return n.Name == name })
 }
 
 // Cause is why a server changes a key. The zero Cause is none that a client gave: time, a primary, or what was found at the
@@ -547,26 +544,18 @@ func (w *World) newServers() error {
 		w.store = h
 		all = append(all, h)
 	}
-	if w.spec.Cluster != nil { // all of them talk with each other
-		for _, from := range w.nodes {
-			for _, to := range w.nodes {
-				if from != to {
-					w.lineLink(from, to)
-				}
-			}
-		}
-	} else if w.spec.Replicated {
-		for _, replica := range w.nodes[1:] { // others are there when somebody dials
-			w.lineLink(replica, w.nodes[0])
-		}
+	if err := w.newWatchers(); err != nil {
+		return err
 	}
+	all = append(all, w.watchers...)
+	w.linkServers()
 	var sources []string
 	for _, s := range warmed {
 		sources = append(sources, s.Lua)
 	}
 	failures := make([]error, len(all))
 	for i, h := range all {
-		builtIn := w.locks == nil || h == w.store || w.spec.SharedStore && i == 0
+		builtIn := i < len(all)-len(w.watchers) && (w.locks == nil || h == w.store || w.spec.SharedStore && i == 0)
 		w.Go(func() {
 			if w.fromReady {
 				w.Sleep(w.startPhase(i))
@@ -580,6 +569,41 @@ func (w *World) newServers() error {
 	}
 	w.Wait()
 	return errors.Join(failures...)
+}
+
+// linkServers makes the links between hosts that there are from the start. Others are there when somebody dials.
+func (w *World) linkServers() {
+	all := func(senders, receivers []*Host) {
+		for _, from := range senders {
+			for _, to := range receivers {
+				if from != to {
+					w.lineLink(from, to)
+				}
+			}
+		}
+	}
+	switch {
+	case w.spec.Cluster != nil, w.spec.Sentinel != nil:
+		all(w.nodes, w.nodes)
+		all(w.watchers, slices.Concat(w.nodes, w.watchers))
+	case w.spec.Replicated:
+		all(w.nodes[1:], w.nodes[:1])
+	}
+}
+
+// newWatchers makes the servers that are sentinels.
+func (w *World) newWatchers() error {
+	if w.spec.Sentinel == nil {
+		return nil
+	}
+	for _, name := range w.spec.Sentinel.Names {
+		h, err := w.newServer(name, world.NoPersistence)
+		if err != nil {
+			return err
+		}
+		w.watchers = append(w.watchers, h)
+	}
+	return nil
 }
 
 // newServer makes the server of a host.

@@ -574,24 +574,16 @@ func (takesFirst) Next([]Step, Touched) int { return 0 }
 
 // TestServersAreRefused where they would have to be modelled otherwise, or cannot be made or started.
 func TestServersAreRefused(t *testing.T) {
-	watched := func(s *world.Spec) {
-		s.Replicated = true
-		s.Sentinel = &world.Sentinel{Names: []string{"S"}, Quorum: 1, DownAfter: time.Second, FailoverTimeout: time.Second}
-	}
-	for name, test := range map[string]struct {
-		e      Engine
-		change func(*world.Spec)
-	}{
-		"watched by sentinels": {Engine{Servers: &byteServers{}}, watched},
-		"under an order":       {Engine{Servers: &byteServers{}, Order: takesFirst{}}, nil},
-		"not made":             {Engine{Servers: failing{make: true}}, nil},
-		"not started":          {Engine{Servers: failing{}}, nil},
+	for name, e := range map[string]Engine{
+		"under an order": {Servers: &byteServers{}, Order: takesFirst{}},
+		"not made":       {Servers: failing{make: true}},
+		"not started":    {Servers: failing{}},
 	} {
-		if w, err := test.e.Open(context.Background(), smallSpec(test.change)); err == nil {
+		if w, err := e.Open(context.Background(), smallSpec(nil)); err == nil {
 			t.Errorf("%s: it is opened", name)
 			_ = w.Close()
 		}
-		test.e.Close()
+		e.Close()
 	}
 }
 

@@ -48,6 +48,8 @@ type World struct {
 	// serverRand draws what servers draw that sentinels watch.
 	sentinels  []*sentinelProcess
 	serverRand *rand.PCG
+	// watchers are the sentinels that are servers.
+	watchers []*Host
 
 	// order decides about messages; nil: their delays do.
 	order *ordered
@@ -160,7 +162,7 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 	if w.begins = begins(&spec, w.net); w.guests == nil {
 		w.wallZero = w.begins
 	}
-	w.nodes, w.links, w.peerLinks, w.followers, w.sentinels = w.nodes[:0], w.links[:0], nil, nil, nil
+	w.nodes, w.links, w.peerLinks, w.followers, w.sentinels, w.watchers = w.nodes[:0], w.links[:0], nil, nil, nil, nil
 	w.modelsUsed, w.linksUsed, w.connections, w.store = 0, 0, 0, nil
 	if err := w.openNodes(); err != nil {
 		return err
@@ -181,6 +183,8 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 	}
 	if spec.Sentinel != nil {
 		w.serverRand = rand.NewPCG(spec.Seed, 0x73656e74696e656c)
+	}
+	if spec.Sentinel != nil && w.servers == nil {
 		w.assignRoles()
 		w.startSentinels()
 	} else if spec.Replicated && w.servers == nil {
@@ -193,17 +197,14 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 
 // checkRoles refuses what would have to be modelled otherwise, with those who have a part in the run.
 func (w *World) checkRoles(spec *world.Spec) error {
-	if spec.Sentinel != nil && w.locks != nil {
-		return errors.New("lock libraries as they are do not find a primary through sentinels in virtual time")
+	if spec.Sentinel != nil && w.locks != nil && w.servers == nil {
+		return errors.New("lock libraries as they are meet no models of sentinels")
 	}
 	if w.order != nil && w.servers != nil {
 		return errors.New("nobody can decide the order of all messages where servers answer")
 	}
 	if spec.Cluster != nil && w.servers == nil {
 		return errors.New(world.NoModelOfCluster)
-	}
-	if spec.Sentinel != nil && w.servers != nil {
-		return errors.New("sentinels watch models of Redis alone in virtual time, and no servers")
 	}
 	return nil
 }
@@ -278,13 +279,18 @@ func (w *World) openClients() error {
 			for _, l := range c.links[1:] { // it has a connection to the first alone
 				l.idle = l.idle[:0]
 			}
-		case w.spec.Sentinel != nil:
+		case w.spec.Sentinel != nil && w.locks == nil:
 			c.openSentinelLinks()
 		case w.spec.Replicated:
 			c.links[0].name.To = world.Primary
 		}
 		for _, l := range c.links {
 			l.awaits, l.tellsCommands = w.spec.Messages.On(l.name), w.spec.Commands
+		}
+		if w.locks != nil {
+			for _, s := range w.watchers {
+				c.links = append(c.links, w.newLink(name, s))
+			}
 		}
 		c.store = w.newLink(name, w.store)
 		c.store.name.To = history.ResourceProcess

@@ -9,12 +9,10 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/redis/sentinel"
 	"github.com/redlock-sim/redlock-sim/internal/world"
@@ -151,18 +149,8 @@ func (n *Node) ID(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-// SentinelEvent is what a sentinel tells those who subscribe to it.
-type SentinelEvent struct {
-	// Word is Redis' own, such as +switch-master.
-	Word string
-	// Port and ID are of whom it is about, empty where they are not told: of +switch-master that is the new primary.
-	Port, ID string
-	// Epoch is that of the sentinel, where told.
-	Epoch history.Int
-}
-
 // Listen subscribes to all that a sentinel tells, and calls told with it as long as the sentinel lives.
-func (n *Node) Listen(ctx context.Context, told func(SentinelEvent)) error {
+func (n *Node) Listen(ctx context.Context, told func(sentinel.Told)) error {
 	s := n.Admin.PSubscribe(ctx, "+*", "-*")
 	for range 2 {
 		if _, err := s.Receive(ctx); err != nil {
@@ -172,35 +160,13 @@ func (n *Node) Listen(ctx context.Context, told func(SentinelEvent)) error {
 	messages := s.Channel()
 	go func() {
 		for m := range messages {
-			if m.Channel != "+slave" && m.Channel != "+sentinel" { // they are of its table, and all are known
-				told(parseSentinelEvent(m.Channel, m.Payload))
+			if t := sentinel.ParseTold(m.Channel, m.Payload); !t.OfTable() {
+				told(t)
 			}
 		}
 	}()
 	n.unlisten = s.Close
 	return nil
-}
-
-// parseSentinelEvent reads what a sentinel tells: "<kind> <name> <address> <port> @ ..." where it is about a server or a sentinel.
-func parseSentinelEvent(word, text string) SentinelEvent {
-	t, words := SentinelEvent{Word: word}, strings.Fields(text)
-	epoch := func(i int) {
-		if n, err := strconv.ParseInt(words[i], 10, 64); err == nil {
-			t.Epoch = history.Some(n)
-		}
-	}
-	switch {
-	case word == "+new-epoch" && len(words) == 1:
-		epoch(0)
-	case word == "+vote-for-leader" && len(words) == 2:
-		t.ID = words[0]
-		epoch(1)
-	case word == "+switch-master" && len(words) == 5:
-		t.Port = words[4]
-	case len(words) >= 4 && slices.Contains([]string{"master", "slave", "sentinel"}, words[0]):
-		t.Port = words[3]
-	}
-	return t
 }
 
 // field is one of an answer that has names and values in turns.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/redis/sentinel"
 )
 
 var (
@@ -54,6 +55,8 @@ type Agreement struct {
 	Changes int
 	Apart   time.Duration
 	Where   string
+	// Elected: sentinels have made a server the primary in one of the two. They draw who is, so changes were not compared.
+	Elected bool
 }
 
 // change is what happened to a key of the lock on a node, or to the node.
@@ -95,6 +98,9 @@ func changesOf(h *history.History) (nodes []string, of map[string][]change) {
 // after that, a model when somebody asks for it: so the times of that are not compared, and the model may not have come to it. On a server
 // that took over a copy of another's data, only what clients did is compared: the copy has changes in it that the model made one by one.
 func Compare(models, servers *history.History) (a Agreement) {
+	if a.Elected = elects(models) || elects(servers); a.Elected {
+		return a
+	}
 	nodes, want := changesOf(models)
 	more, got := changesOf(servers)
 	for _, node := range more {
@@ -110,6 +116,18 @@ func Compare(models, servers *history.History) (a Agreement) {
 	return a
 }
 
+// elects reports that sentinels made a server the primary.
+func elects(h *history.History) bool {
+	return slices.ContainsFunc(h.Events, func(e history.Event) bool {
+		return e.F == history.Sentinel && e.Value.Detail() == sentinel.SwitchMaster
+	})
+}
+
+// ranOut reports that a key ended by no client: it ran out, and who follows a primary deletes it when that does.
+func (c *change) ranOut() bool {
+	return c.f == history.KeyExpired || c.f == history.KeyDeleted && c.client == ""
+}
+
 func (a *Agreement) compare(node string, want, got []change) (differs string) {
 	if slices.ContainsFunc(got, func(c change) bool { return c.f == history.KeyUnclear }) {
 		copied := func(c change) bool { return c.key != "" && c.client == "" }
@@ -118,9 +136,10 @@ func (a *Agreement) compare(node string, want, got []change) (differs string) {
 	for len(got) > 0 {
 		g := &got[0]
 		got = got[1:]
-		same := len(want) > 0 && want[0].f == g.f && want[0].key == g.key && want[0].owner == g.owner && want[0].client == g.client
+		same := len(want) > 0 && (want[0].f == g.f || want[0].ranOut() && g.ranOut()) &&
+			want[0].key == g.key && want[0].owner == g.owner && want[0].client == g.client
 		switch {
-		case same && g.f == history.KeyExpired:
+		case same && (g.f == history.KeyExpired || want[0].f == history.KeyExpired):
 		case same:
 			a.count(node, g, &want[0])
 		case g.f == history.KeyExpired:

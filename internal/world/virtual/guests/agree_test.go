@@ -61,6 +61,7 @@ func TestCompare(t *testing.T) {
 		"later": {[]string{"key-set x c1 10", "key-expired x - 25", "key-set y c2 33", "key-deleted y c2 41"},
 			false, 3, 3 * time.Millisecond},
 		"an expiry that nobody saw":  {append([]string{"key-expired w - 5"}, models...), false, 3, 0},
+		"deleted by the primary":     {[]string{"key-set x c1 10", "key-deleted x - 20", "key-set y c2 30", "key-deleted y c2 40"}, false, 3, 0},
 		"another order":              {[]string{"key-set y c2 10", "key-expired y - 20", "key-set x c1 30", "key-deleted x c1 40"}, true, 0, 0},
 		"another client":             {[]string{"key-set x c2 10"}, true, 0, 0},
 		"one less":                   {models[:3], true, 2, 0},
@@ -71,6 +72,18 @@ func TestCompare(t *testing.T) {
 		got := Compare(changes(t, models...), changes(t, test.servers...))
 		if (got.Differs != "") != test.differs || got.Changes != test.changes || got.Apart != test.apart {
 			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestCompareElections: who sentinels elect is drawn, so changes are not compared.
+func TestCompareElections(t *testing.T) {
+	elected := changes(t, "key-set x c1 10")
+	elected.Events = append(elected.Events, history.ToldBySentinel("s1", "+switch-master", "B", 1))
+	quiet := changes(t, "key-set x c2 10")
+	for _, got := range []Agreement{Compare(elected, quiet), Compare(quiet, elected)} {
+		if !got.Elected || got.Differs != "" {
+			t.Errorf("%+v", got)
 		}
 	}
 }

@@ -29,8 +29,8 @@ const (
 	clusterFile = "nodes.conf"
 	// busPort is where nodes talk to each other.
 	busPort = redisPort + 10_000
-	// lookForCluster is how often somebody looks whether the cluster is whole, before a run.
-	lookForCluster = 100 * time.Millisecond
+	// lookForOthers is how often somebody looks whether all servers have found each other, before a run.
+	lookForOthers = 100 * time.Millisecond
 )
 
 // shard is a server's part in a Redis Cluster.
@@ -78,10 +78,9 @@ func (g *guests) slotsOf(primary int) (from, to int) {
 // arguments are those of the server.
 func (c *shard) arguments() []string {
 	cluster := c.s.g.spec.Cluster
-	return []string{"--cluster-enabled", "yes", "--cluster-config-file", clusterFile, "--cluster-announce-ip", c.s.host.String(),
-		"--cluster-node-timeout", strconv.FormatInt(cluster.NodeTimeout.Milliseconds(), 10), "--repl-ping-replica-period", "10",
-		"--min-replicas-to-write", strconv.Itoa(cluster.MinReplicas),
-		"--min-replicas-max-lag", strconv.FormatInt(int64(cluster.MaxLag/time.Second), 10)}
+	args := []string{"--cluster-enabled", "yes", "--cluster-config-file", clusterFile, "--cluster-announce-ip", c.s.host.String(),
+		"--cluster-node-timeout", strconv.FormatInt(cluster.NodeTimeout.Milliseconds(), 10), "--repl-ping-replica-period", "10"}
+	return append(args, minReplicas(cluster.MinReplicas, cluster.MaxLag)...)
 }
 
 // prepareDisk leaves the file that the node has of the cluster, which it syncs whatever it does with its data. Only an empty disk has none.

@@ -68,7 +68,8 @@ func (k *Keeper) Open(ctx context.Context, spec world.Spec) (world.World, error)
 
 // fitting is what must be the same of two runs that are made on the same machines.
 func fitting(spec *world.Spec) string {
-	return fmt.Sprint(spec.Nodes, spec.Clients, spec.Replicated, spec.SharedStore, spec.StorePersistence, spec.LockStore, spec.Lock.Program)
+	return fmt.Sprint(spec.Nodes, spec.Clients, spec.Replicated, spec.Sentinel, spec.Cluster, spec.SharedStore, spec.StorePersistence,
+		spec.LockStore, spec.Lock.Program)
 }
 
 // take takes what a run leaves. What cannot be used again ends.

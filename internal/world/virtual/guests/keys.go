@@ -84,7 +84,7 @@ func (s *redisServer) started() error {
 // step takes in what commands did that came over a connection.
 func (s *redisServer) step(c *virtual.ServerConn, number uint64, commands [][]string) error {
 	if c.Port() != 0 { // another server's, which changes nothing
-		return s.own()
+		return errors.Join(s.own(), s.obeyed(commands))
 	}
 	s.shard.look()
 	var err error

@@ -120,7 +120,7 @@ func difference(a, b []byte) string {
 var chosen = []string{
 	"gc-pause", "node-restart", "clock-jump", "durability-power-cut", "durability-kill", "failover", "failover-wait", "one-node-restart",
 	"set-nx-px",
-	"late-first-release", "multi-exec", "reentrant", "resource-forgets", "extension",
+	"late-first-release", "multi-exec", "reentrant", "resource-forgets", "extension", "sentinel-failover", "sentinel-paused-primary",
 }
 
 // scenarios are those that run with real servers: all of them in the suite `all`, else some.

@@ -110,7 +110,7 @@ var _ virtual.End = (*line)(nil)
 // splitter finds the commands in what a client sends.
 type splitter struct {
 	pending []byte
-	// plain: it is not the protocol of Redis, so nobody can tell what stands in it.
+	// plain: it is not the protocol of Redis, or nobody can tell any more what stands in it.
 	plain bool
 }
 
@@ -122,7 +122,7 @@ func (s *splitter) take(b []byte) (commands [][]string, whole []byte) {
 	s.pending = append(s.pending, b...)
 	end := 0
 	for end < len(s.pending) {
-		words, n, err := resp.ParseCommand(s.pending[end:])
+		words, n, err := resp.ParseRequest(s.pending[end:])
 		if errors.Is(err, resp.ErrShort) {
 			break
 		}

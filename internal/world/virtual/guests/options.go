@@ -47,8 +47,5 @@ func Refusal(spec *world.Spec, o Options) string {
 	if spec.Cluster != nil && o.Server == "" {
 		return world.NoModelOfCluster
 	}
-	if spec.Sentinel != nil {
-		return "Redis Sentinel is not run in virtual time with real servers yet: --world live"
-	}
 	return ""
 }

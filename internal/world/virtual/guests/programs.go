@@ -193,7 +193,13 @@ func (p *lockProgram) setup() (program.Setup, error) {
 	m := client.SetupMessage{Client: p.m.Client(), Seed: s.Seed, Lock: p.m.Config(), Points: s.Points,
 		Replicated: s.Replicated, Clustered: s.Cluster != nil}
 	for _, name := range p.m.Nodes() {
-		m.Nodes = append(m.Nodes, client.Address{Name: name, Address: p.g.addressOf(name)})
+		at := client.Address{Name: name, Address: p.g.addressOf(name)}
+		switch {
+		case s.Sentinel == nil:
+			m.Nodes = append(m.Nodes, at)
+		case p.g.isSentinel(name):
+			m.Master, m.Sentinels = world.Primary, append(m.Sentinels, at)
+		}
 	}
 	return m.ProgramSetup(p.talk.Ready.Points)
 }
@@ -315,7 +321,7 @@ func (p *lockProgram) dial(l *line) error {
 	l.of = p
 	p.m.Do(func() {
 		conn := p.m.Dial(i, l)
-		var split splitter
+		split := splitter{plain: p.g.spec.LockStore == client.Etcd}
 		l.send = func(b []byte) {
 			if commands, whole := split.take(b); len(whole) > 0 {
 				conn.Send(commands, whole)

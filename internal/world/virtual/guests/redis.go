@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/redis/journal"
@@ -123,19 +125,27 @@ func (s *redisServer) command() (path string, args []string) {
 	args = append(redisArguments(s.host, s.dir, journal, fsyncOf(s.h.Persistence())), save...)
 	args = append(args, "--hz", strconv.Itoa(s.h.Persistence().Ticks()))
 	if s.shard != nil {
-		return s.program(), append(args, s.shard.arguments()...)
+		return s.redisProgram(), append(args, s.shard.arguments()...)
 	}
-	if s.life > 1 { // nobody tells it whom to follow, as in the other worlds
+	if s.life > 1 && !s.isWatched() { // nobody tells it whom to follow, as in the other worlds
 		s.follows = ""
 	}
-	if s.follows != "" {
+	switch rules := s.g.spec.Sentinel; {
+	case s.isWatched():
+		args = slices.Concat([]string{filepath.Join(s.dir, settingsFile)}, args, minReplicas(rules.MinReplicas, rules.MaxLag))
+	case s.follows != "":
 		args = append(args, "--replicaof", s.g.hosts[s.follows].String(), strconv.Itoa(redisPort))
 	}
-	return s.program(), args
+	return s.redisProgram(), args
 }
 
-// program is the server's. What is started again may be of another version.
-func (s *redisServer) program() string {
+// minReplicas are the arguments of a primary that takes writes only while so many replicas have acknowledged within a lag.
+func minReplicas(n int, lag time.Duration) []string {
+	return []string{"--min-replicas-to-write", strconv.Itoa(n), "--min-replicas-max-lag", strconv.FormatInt(int64(lag/time.Second), 10)}
+}
+
+// redisProgram is the server's. What is started again may be of another version.
+func (s *server) redisProgram() string {
 	if s.life > 1 && s.h.Name() != history.ResourceProcess {
 		return cmp.Or(s.g.o.Upgrade, s.g.o.Server)
 	}
@@ -173,8 +183,11 @@ func fsyncOf(p world.Persistence) string {
 
 // prepareDisk implements kind.
 func (s *redisServer) prepareDisk(keep world.Keep) error {
-	if s.shard != nil {
+	switch {
+	case s.shard != nil:
 		return s.shard.prepareDisk(keep)
+	case s.isWatched():
+		return s.keepSettings(s.firstSettings, func() error { return s.prepareData(keep) })
 	}
 	return s.prepareData(keep)
 }

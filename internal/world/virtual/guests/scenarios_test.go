@@ -37,7 +37,7 @@ func TestEveryServer(t *testing.T) {
 	redis(t)
 	for _, version := range suite.Versions() {
 		t.Run(version, func(t *testing.T) {
-			some := []string{"node-restart", "durability-power-cut", "failover-wait", "set-ifeq", "delifeq"}
+			some := []string{"node-restart", "durability-power-cut", "failover-wait", "sentinel-failover", "set-ifeq", "delifeq"}
 			everyVariantOn(t, suite.Server(t, version), some, asExpected)
 		})
 	}
@@ -98,9 +98,7 @@ func everyVariantOn(t *testing.T, server string, some []string, test func(t *tes
 			a := &try{scenario: s.Name, variant: v, seed: uint64(i + 1), options: Options{Server: server}}
 			spec := runner.Spec(runner.Config{Variant: v})
 			if why := Refusal(&spec, a.options); why != "" {
-				if spec.Sentinel == nil {
-					t.Errorf("%s, %s: %s", s.Name, v.Name, why)
-				}
+				t.Errorf("%s, %s: %s", s.Name, v.Name, why)
 				continue
 			}
 			t.Run(s.Name+"/"+v.Name, func(t *testing.T) { test(t, a) })
@@ -126,7 +124,7 @@ faults: [{at: 0s, promote: {node: B}}, {at: 100ms, promote: {node: B}}]
 // TestModelsAgreeWithServers judges runs with models and with real servers, seed by seed.
 func TestModelsAgreeWithServers(t *testing.T) {
 	seeds := uint64(suite.Amount(t, 4, 1))
-	everyVariant(t, []string{"gc-pause", "node-restart", "failover", "one-node-clock-jump"}, func(t *testing.T, a *try) {
+	everyVariant(t, []string{"gc-pause", "node-restart", "failover", "sentinel-failover", "one-node-clock-jump"}, func(t *testing.T, a *try) {
 		for seed := range seeds {
 			a.seed = 1000 + seed
 			out, _, err := a.run()

@@ -79,9 +79,12 @@ func (g *guests) Server(h *virtual.Host) (virtual.Server, error) {
 	if s.file, err = g.log("node-" + h.Name()); err != nil {
 		return nil, err
 	}
-	if g.spec.LockStore == client.Etcd && h.Name() != history.ResourceProcess {
+	switch {
+	case g.isSentinel(h.Name()):
+		s.kind = &sentinelServer{s}
+	case g.spec.LockStore == client.Etcd && h.Name() != history.ResourceProcess:
 		s.kind = &etcdServer{server: s}
-	} else {
+	default:
 		redis := &redisServer{server: s, follows: h.Follows()}
 		if g.spec.Cluster != nil && h.Name() != history.ResourceProcess {
 			redis.shard = &shard{s: redis}
@@ -158,8 +161,13 @@ func (s *server) outputs() supervisor.Command {
 	life := s.life
 	return supervisor.Command{
 		Output: func(line []byte) {
-			if redis, is := s.kind.(*redisServer); is && redis.shard != nil {
-				redis.shard.said(string(line))
+			switch k := s.kind.(type) {
+			case *redisServer:
+				if k.shard != nil {
+					k.shard.said(string(line))
+				}
+			case *sentinelServer:
+				k.said(string(line))
 			}
 			_, _ = s.file.Write(append(line, '\n'))
 		},
@@ -208,11 +216,11 @@ func (s *server) lookForStart() {
 
 // Settled implements virtual.Servers.
 func (g *guests) Settled() bool {
-	if g.spec.Cluster != nil {
+	if g.spec.Cluster != nil || g.spec.Sentinel != nil {
 		if g.sup.Now() < g.lookAgain {
 			return false
 		}
-		g.lookAgain = g.sup.Now() + lookForCluster
+		g.lookAgain = g.sup.Now() + lookForOthers
 	}
 	return !slices.ContainsFunc(g.servers, func(s *server) bool { return !s.inStep() })
 }
@@ -248,7 +256,8 @@ func (s *server) Accept(c *virtual.ServerConn) virtual.End {
 	}
 	l := &line{g: s.g, end: supervisor.Listener, send: c.Send, close: c.Close}
 	l.conn = s.g.sup.NewConn(c.From(), from, supervisor.Address{IP: s.host.IP, Port: port})
-	e := &accepted{line: l, s: s, c: c}
+	_, etcd := s.kind.(*etcdServer)
+	e := &accepted{line: l, s: s, c: c, split: splitter{plain: etcd}}
 	if err := l.conn.Connect(); err != nil {
 		s.g.want(c.Close)
 		return e

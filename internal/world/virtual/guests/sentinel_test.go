@@ -1,4 +1,6 @@
-package live_test
+//go:build linux && amd64
+
+package guests
 
 import (
 	"cmp"
@@ -6,18 +8,17 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/redis/sentinel"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world"
-	"github.com/redlock-sim/redlock-sim/internal/world/live"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
 )
 
@@ -106,20 +107,20 @@ func drawOrdeal(seed uint64) ordeal {
 }
 
 // ordealSpec is the world of an ordeal, which has no clients.
-func ordealSpec(t *testing.T, seed uint64, o ordeal) world.Spec {
-	s := spec(t, 3)
-	s.Seed, s.Clients, s.Points, s.Replicated, s.Sentinel = seed, nil, nil, true, &o.spec
-	s.Lock.Algorithm = "set-nx-px"
-	s.Needs = []world.Power{world.CutPower, world.CrashPower, world.PausePower}
+func ordealSpec(seed uint64, o ordeal) world.Spec {
+	s := world.Spec{Name: "ordeal", Seed: seed, Replicated: true, Sentinel: &o.spec,
+		Lock:     lock.Config{Algorithm: "set-nx-px", Key: "lock", TTL: time.Minute, NodeTimeout: time.Second, Retry: lock.Retry{Attempts: 1}},
+		Resource: resource.Config{Kind: resource.Register, Key: "resource", Fence: resource.NoFence},
+		Needs:    []world.Power{world.CutPower, world.CrashPower, world.PausePower}}
+	for _, name := range []string{"A", "B", "C"} {
+		s.Nodes = append(s.Nodes, world.Node{Name: name, Persistence: world.NoPersistence})
+	}
 	return s
 }
 
 // undergo runs an ordeal, and returns what was seen, when it began and when it ended.
 func (o ordeal) undergo(t *testing.T, w world.World) (seen []history.Event, began, ended time.Duration) {
-	var mu sync.Mutex
 	hooks := world.Hooks{Record: func(e history.Event) int {
-		mu.Lock()
-		defer mu.Unlock()
 		e.Time = w.Now()
 		seen = append(seen, e)
 		return len(seen) - 1
@@ -144,9 +145,7 @@ func (o ordeal) undergo(t *testing.T, w world.World) (seen []history.Event, bega
 	if err != nil {
 		t.Fatal(err)
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	return slices.Clone(seen), began, ended
+	return seen, began, ended
 }
 
 // steps is when what happened first, counted from the ordeal's begin; the demotion from its end.
@@ -195,53 +194,34 @@ func explain(o ordeal, seen []history.Event, slack time.Duration) error {
 		Sentinels: o.spec.Names, Primary: "A", Slack: slack}, trace)
 }
 
-// Elections are random, so the model cannot foretell them. But it must be able to do all that real sentinels do, and
+// TestModelOfSentinel: elections are random, so the model cannot foretell them. But it must be able to do all that real sentinels do, and
 // take as long for it.
 func TestModelOfSentinel(t *testing.T) {
 	suite.All(t)
+	server := redis(t)
 	took := map[string]map[string][]time.Duration{"real": {}, "model": {}}
-	var mu sync.Mutex
-	note := func(which string, list map[string]time.Duration) {
-		mu.Lock()
-		defer mu.Unlock()
-		for step, at := range list {
-			took[which][step] = append(took[which][step], at)
-		}
-	}
-	t.Run("schedules", func(t *testing.T) {
-		for seed := range uint64(*schedules) {
-			o := drawOrdeal(seed)
-			t.Run(fmt.Sprint(seed, " ", o.name), func(t *testing.T) {
-				t.Parallel()
-				w, err := live.Open(context.Background(), ordealSpec(t, seed, o), live.Options{ClientCommand: []string{os.Args[0], "client"}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer func() {
-					if err := w.Close(); err != nil {
-						t.Error(err)
-					}
-				}()
-				seen, began, ended := o.undergo(t, w)
-				if err := explain(o, seen, time.Second); err != nil {
-					t.Errorf("Sentinel's rules do not allow what real sentinels did: %v\n%s", err, listing(seen))
-				}
-				note("real", steps(seen, began, ended))
-			})
-			v, err := virtual.Open(context.Background(), ordealSpec(t, seed, o))
+	for seed := range uint64(*schedules) {
+		o := drawOrdeal(seed)
+		for which, open := range map[string]func(world.Spec) (world.World, error){
+			"real":  func(s world.Spec) (world.World, error) { return Open(context.Background(), s, Options{Server: server}) },
+			"model": func(s world.Spec) (world.World, error) { return virtual.Open(context.Background(), s) },
+		} {
+			w, err := open(ordealSpec(seed, o))
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen, began, ended := o.undergo(t, v)
-			if err := v.Close(); err != nil {
+			seen, began, ended := o.undergo(t, w)
+			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
 			if err := explain(o, seen, time.Millisecond); err != nil {
-				t.Errorf("Sentinel's rules do not allow what the model did: %v\n%s", err, listing(seen))
+				t.Errorf("seed %d, %s: Sentinel's rules do not allow what the %s did: %v\n%s", seed, o.name, which, err, listing(seen))
 			}
-			note("model", steps(seen, began, ended))
+			for step, at := range steps(seen, began, ended) {
+				took[which][step] = append(took[which][step], at)
+			}
 		}
-	})
+	}
 	all := map[string]bool{}
 	for _, list := range took {
 		for step := range list {

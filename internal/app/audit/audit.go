@@ -155,7 +155,28 @@ func newAudit(o Options) (*audit, []*asked) {
 			}
 		}
 	}
+	made.Deployments = deployments(list)
 	return &audit{Options: o, card: made}, list
+}
+
+// deployments are where the locks are kept of which something is asked, in order.
+func deployments(all []*asked) (list []string) {
+	var found []scenario.Deployment
+	for _, k := range all {
+		if k.scenario == nil || k.costs {
+			continue
+		}
+		for i := range k.scenario.Variants {
+			if d := k.scenario.Variants[i].Setup.Deployment(&k.lock.Ready); !slices.Contains(found, d) {
+				found = append(found, d)
+			}
+		}
+	}
+	slices.SortFunc(found, scenario.Deployment.Compare)
+	for _, d := range found {
+		list = append(list, string(d))
+	}
+	return list
 }
 
 // mutes says why a violation is not held against the lock; empty: it is.
@@ -332,7 +353,8 @@ func (a *audit) control(ctx context.Context, k *asked) {
 			broken := *k.cell
 			broken.Why = sentence(fmt.Sprintf("%s (%s with the fault of %s, and also without it)", c.why, broken.Rate(), k.id))
 			k.aside, k.home = &broken, a.homeOf(ctx, k, &broken)
-			k.cell.State, k.cell.Why = card.Unknown, without(&broken)
+			k.cell.Become(card.Unknown)
+			k.cell.Why = without(&broken)
 		}
 	case k.cell.State == card.ByDesign && k.cell.Violated > 0:
 		// It was seen once. Where the fault makes no difference, it must be shown as any other violation.
@@ -341,7 +363,8 @@ func (a *audit) control(ctx context.Context, k *asked) {
 			break
 		}
 		aside := *k.cell
-		aside.State, aside.Report = card.Unknown, c.report
+		aside.Become(card.Unknown)
+		aside.Report = c.report
 		aside.Runs, aside.Violated, aside.Undecided = c.runs, c.shown, 0
 		rate := fmt.Sprintf("%s, without the fault of %s", aside.Rate(), k.id)
 		switch {
@@ -352,11 +375,13 @@ func (a *audit) control(ctx context.Context, k *asked) {
 			aside.Why = sentence(fmt.Sprintf("look here: %s was violated in %s, but %s: %s",
 				aside.Property, rate, k.lock.mutes(checker.Property(aside.Property)), c.why))
 		default:
-			aside.State, aside.Why = card.Broken, sentence(fmt.Sprintf("%s (%s)", c.why, rate))
+			aside.Become(card.Broken)
+			aside.Why = sentence(fmt.Sprintf("%s (%s)", c.why, rate))
 			k.shown = append(k.shown, checker.Property(aside.Property))
 		}
 		k.aside, k.home = &aside, a.homeOf(ctx, k, &aside)
-		k.cell.State, k.cell.Why, k.cell.Violated = card.Unknown, without(&aside), 0
+		k.cell.Become(card.Unknown)
+		k.cell.Why, k.cell.Violated = without(&aside), 0
 	}
 	if k.aside != nil && k.home == "" && k.aside.State == card.Broken && a.showsWithout(ctx, k, k.aside, a.showings(), 1).shown > 0 {
 		k.home = a.homeOf(ctx, k, k.aside)

@@ -431,10 +431,9 @@ func oneCase(t *testing.T, r *rand.Rand, number uint64) card.State {
 			return ""
 		}
 		got := tl.conclude()
-		is := judged{again: open, state: got.State, property: checker.Property(got.Property),
-			runs: got.Runs, violated: got.Violated, flaky: got.Flaky}
-		if got.aside != nil {
-			is.elsewhere = got.aside.State
+		is := judgedAs(&got, open)
+		if worstDeployed(got.Deployments) != got.State {
+			t.Errorf("case %d, run %d: the cell is %s, its deployments are %+v", number, n, got.State, got.Deployments)
 		}
 		if fmt.Sprint(is) != fmt.Sprint(want) {
 			t.Errorf("case %d, run %d: %+v, by the definition %+v\n%s", number, n, is, want, show(runs))
@@ -442,6 +441,27 @@ func oneCase(t *testing.T, r *rand.Rand, number uint64) card.State {
 		}
 	}
 	return tl.conclude().State
+}
+
+// judgedAs is what the code makes of the runs.
+func judgedAs(got *answer, open []string) judged {
+	is := judged{again: open, state: got.State, property: checker.Property(got.Property),
+		runs: got.Runs, violated: got.Violated, flaky: got.Flaky}
+	if got.aside != nil {
+		is.elsewhere = got.aside.State
+	}
+	return is
+}
+
+// worstDeployed is the state of a cell by those of its deployments.
+func worstDeployed(list []card.Deployed) card.State {
+	worst := card.NotApplicable
+	for _, d := range list {
+		if d.State.Worse(worst) > 0 {
+			worst = d.State
+		}
+	}
+	return worst
 }
 
 func show(runs map[string][]*seen) string {

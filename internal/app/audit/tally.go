@@ -290,6 +290,7 @@ func (t *tally) conclude() answer {
 		if b != nil && !b.ours {
 			aside := one
 			b.conclude(v, t.lock, &aside)
+			aside.Deployments = t.deployed(v.name, aside.State)
 			if out.aside == nil || aside.State.Worse(out.aside.State) > 0 {
 				out.aside = &aside
 			}
@@ -299,14 +300,42 @@ func (t *tally) conclude() answer {
 		} else {
 			v.conclude(t.guarantee, &one)
 		}
+		one.Deployments = t.deployed(v.name, one.State)
 		tests = t.sort(tests, v.name, one)
 	}
+	var deployed []card.Deployed
 	for i := range tests {
 		if i == 0 || tests[i].State.Worse(out.State) > 0 {
 			out.Cell = tests[i].Cell
 		}
+		deployed = worstOf(deployed, tests[i].Deployments[0])
+	}
+	if out.Deployments = deployed; out.State == card.NotApplicable {
+		out.Deployments = nil
 	}
 	return out
+}
+
+// deployed is what came of a variant, where it keeps the lock.
+func (t *tally) deployed(variant string, s card.State) []card.Deployed {
+	return []card.Deployed{{Deployment: string(t.variant(variant).Setup.Deployment(&t.lock.Ready)), State: s}}
+}
+
+// worstOf adds what came of a test to what came of others, by deployment.
+func worstOf(list []card.Deployed, d card.Deployed) []card.Deployed {
+	for i := range list {
+		if list[i].Deployment == d.Deployment {
+			if d.State.Worse(list[i].State) > 0 {
+				list[i].State = d.State
+			}
+			return list
+		}
+	}
+	list = append(list, d)
+	slices.SortStableFunc(list, func(a, b card.Deployed) int {
+		return scenario.Deployment(a.Deployment).Compare(scenario.Deployment(b.Deployment))
+	})
+	return list
 }
 
 // test is what came of variants that put a lock to the same test, and differ in nothing but what

@@ -40,7 +40,10 @@ type Card struct {
 	Replay string `json:"replay,omitempty"`
 	// Guarantees are the rows, in order.
 	Guarantees []Guarantee `json:"guarantees"`
-	Locks      []Lock      `json:"locks"`
+	// Deployments are all ways of keeping a lock in which something is asked, in order: how the nodes are arranged and what they promise,
+	// such as "one node, fsync always".
+	Deployments []string `json:"deployments,omitempty"`
+	Locks       []Lock   `json:"locks"`
 }
 
 // Guarantee is a row of the card.
@@ -129,6 +132,8 @@ type Cell struct {
 	Runs      int `json:"runs"`
 	Violated  int `json:"violated"`
 	Undecided int `json:"undecided"`
+	// Deployments are where it was tried, in the card's order, with what came of it there.
+	Deployments []Deployed `json:"deployments,omitempty"`
 	// TooSlow: it is unknown because this machine was too slow.
 	TooSlow bool `json:"too_slow,omitempty"`
 	// Flaky: the runs differed. In a card that is expected: the cell may be kept or broken.
@@ -139,6 +144,23 @@ type Cell struct {
 	Scenario string `json:"scenario,omitempty"`
 	// Replay is the command line that shows it again.
 	Replay string `json:"replay,omitempty"`
+}
+
+// Deployed is what came of a case where a lock is kept in one way.
+type Deployed struct {
+	Deployment string `json:"deployment"`
+	State      State  `json:"state"`
+}
+
+// Become changes the state of the cell, and that of the deployments which had it.
+func (c *Cell) Become(s State) {
+	c.Deployments = slices.Clone(c.Deployments)
+	for i := range c.Deployments {
+		if c.Deployments[i].State == c.State {
+			c.Deployments[i].State = s
+		}
+	}
+	c.State = s
 }
 
 // Guarantee is the row that the cell is in, and Case the rest of its ID.
@@ -217,6 +239,34 @@ func (l *Lock) Row(guarantee string) State {
 		}
 	}
 	return worst
+}
+
+// rowOn are the states of a guarantee where the lock is kept in each way that was tried, the worst of its cells.
+func (l *Lock) rowOn(guarantee string) map[string]State {
+	row := make(map[string]State)
+	for _, c := range l.cells(guarantee) {
+		for _, d := range c.Deployments {
+			if worst, known := row[d.Deployment]; !known || d.State.Worse(worst) > 0 {
+				row[d.Deployment] = d.State
+			}
+		}
+	}
+	return row
+}
+
+// byDeployment says of a guarantee how it differs from one deployment to the other; empty: it does not.
+func (c *Card) byDeployment(l *Lock, guarantee string) string {
+	row, states := l.rowOn(guarantee), make(map[State]bool)
+	var parts []string
+	for _, d := range c.Deployments {
+		if s, known := row[d]; known && s != NotApplicable {
+			parts, states[s] = append(parts, fmt.Sprintf("%s: %s", d, s)), true
+		}
+	}
+	if len(states) < 2 {
+		return ""
+	}
+	return strings.Join(parts, "; ")
 }
 
 // Cell is the one with an ID; nil: there is none.

@@ -38,7 +38,7 @@ func WriteHTML(w io.Writer, c *Card) error {
 		for i := range c.Locks {
 			l := &c.Locks[i]
 			cells := l.cells(g.Name)
-			one := summary{Label: l.Label, Badge: cellLooks[l.Row(g.Name)].badge}
+			one := summary{Label: l.Label, Badge: cellLooks[l.Row(g.Name)].badge, ByDeployment: c.byDeployment(l, g.Name)}
 			if len(cells) > 0 {
 				one.Words = l.rowWords(g.Name)
 			}
@@ -101,6 +101,8 @@ type summary struct {
 	Label string
 	Badge page.Badge
 	Words string
+	// ByDeployment says how it differs from one deployment to another; empty: it does not.
+	ByDeployment string
 }
 
 func newColumn(c *Card, l *Lock) column {

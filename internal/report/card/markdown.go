@@ -45,7 +45,11 @@ func WriteMarkdown(w io.Writer, c *Card) error {
 		row := []string{fmt.Sprintf("**%s** %s", plain.Markdown(g.Name), plain.Markdown(g.Title))}
 		for i := range c.Locks {
 			look := cellLooks[c.Locks[i].Row(g.Name)]
-			row = append(row, look.markdown+" "+look.badge.Word)
+			text := look.markdown + " " + look.badge.Word
+			if by := c.byDeployment(&c.Locks[i], g.Name); by != "" {
+				text += " (" + plain.Markdown(by) + ")"
+			}
+			row = append(row, text)
 		}
 		head(row...)
 	}

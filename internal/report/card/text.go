@@ -144,6 +144,9 @@ func (p *printer) rows(c *Card, l *Lock, dir string) {
 			text = sumOf(cells) + "."
 		}
 		p.row(state, g.Name, text)
+		if by := c.byDeployment(l, g.Name); by != "" {
+			p.under(by)
+		}
 		for _, cell := range cells {
 			if cell.troubles() {
 				p.cell(cell, cell.Case(), dir)
@@ -166,6 +169,14 @@ func (p *printer) row(state State, name, text string) {
 		terminal.Pad(plain.Text(name), guaranteeColumn), " ", p.Paint(look.tone, terminal.Pad(look.badge.Word, stateColumn)), lines[0], "\n")
 	for _, line := range lines[1:] {
 		p.Print(strings.Repeat(" ", lead), line, "\n")
+	}
+}
+
+// under writes text below that of a row.
+func (p *printer) under(text string) {
+	lead := 2 + 2 + guaranteeColumn + 1 + stateColumn
+	for _, line := range terminal.Wrap(plain.Text(text), p.Width-lead) {
+		p.Print(strings.Repeat(" ", lead), p.Paint(terminal.Faint, line), "\n")
 	}
 }
 

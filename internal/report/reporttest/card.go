@@ -71,6 +71,7 @@ func HostileCard() *card.Card {
 	c.Replay = "sim audit --lock '" + BreakOut + "' " + BreakTerm
 	c.Versions = map[string]string{"sim": BreakOut + BreakTerm}
 	c.Started, c.World, c.Nodes = BreakAttr+BreakOut, BreakOut, BreakMD
+	c.Deployments = []string{BreakOut + BreakTerm, BreakMD}
 	c.Guarantees = []card.Guarantee{{Name: BreakOut, Title: BreakCSS},
 		{Name: BreakTerm, Title: BreakMD}, {Name: "javascript:alert(7)", Title: BreakAttr}}
 	for _, label := range []string{BreakOut + BreakTerm, "javascript:alert(5)|" + BreakMD} {
@@ -81,7 +82,8 @@ func HostileCard() *card.Card {
 				l.Cells = append(l.Cells, card.Cell{ID: g.Name + "/" + BreakAttr + BreakOut,
 					Title: BreakOut + BreakTerm, State: s, Why: BreakMD + BreakOut + BreakTerm + BreakCSS,
 					Property: BreakOut, Variant: BreakTerm + BreakOut, Runs: 3, Violated: i,
-					Report: "javascript:alert(6)", Scenario: BreakAttr + "//example.com/" + BreakOut, Replay: BreakOut + BreakTerm})
+					Deployments: []card.Deployed{{Deployment: c.Deployments[0], State: s}, {Deployment: c.Deployments[1], State: card.Kept}},
+					Report:      "javascript:alert(6)", Scenario: BreakAttr + "//example.com/" + BreakOut, Replay: BreakOut + BreakTerm})
 			}
 		}
 		for _, cost := range cardCosts() {
@@ -96,7 +98,8 @@ func HostileCard() *card.Card {
 func cardFrame() *card.Card {
 	return &card.Card{CardVersion: card.Version,
 		World: "live", Nodes: "process", Seed: 42, Started: "2026-11-20T20:45:01Z", WallMS: 68_000,
-		Versions: map[string]string{"sim": "0.1.0", "redis": "8.0.2"}, Guarantees: cardGuarantees}
+		Versions: map[string]string{"sim": "0.1.0", "redis": "8.0.2"}, Guarantees: cardGuarantees,
+		Deployments: []string{"one node", "one node, fsync each second", "one node, fsync always", "several nodes", "replicas"}}
 }
 
 func cardCosts() []card.Cost {
@@ -148,12 +151,16 @@ func cardLock(label string, number int) card.Lock {
 		*late = card.Cell{ID: late.ID, Title: late.Title,
 			State: card.Kept, Why: "No two promises overlapped (2 grants, 1 contended).", Runs: 1, Report: late.Report}
 	}
-	never("memory-loss/node-restart", "A node comes back without its keys", "The scenario needs 3 nodes, and it takes one.")
+	restart := add("memory-loss/one-node-restart", "A node comes back without its keys", card.ByDesign, checker.ExclusiveLease, 1, 1,
+		"The node that forgot the key gives the lock again.")
+	restart.Deployments = []card.Deployed{{Deployment: "one node", State: card.ByDesign},
+		{Deployment: "one node, fsync each second", State: card.ByDesign}, {Deployment: "one node, fsync always", State: card.Kept}}
 	never("node-clock-jump/clock-jump", "The clock of a node jumps", "The scenario needs 3 nodes, and it takes one.")
 	never("node-clock-drift/fast-node-clock", "The clock of a node runs fast", "The scenario needs 3 nodes, and it takes one.")
 	kept("client-clock/wall-clock-client", "The clock of a client is moved back", "No two promises overlapped (2 grants, 1 contended).")
 	add("failover/failover", "A replica is promoted that never got the key", card.ByDesign, checker.ExclusiveLease, 1, 1,
-		"Replication is asynchronous: a replica can be promoted that never got the key."+card.HereWords+"2 holders at once for 1.2 s.")
+		"Replication is asynchronous: a replica can be promoted that never got the key."+card.HereWords+"2 holders at once for 1.2 s.").
+		Deployments = []card.Deployed{{Deployment: "replicas", State: card.ByDesign}}
 	add("owner-only/constant-value", "All clients write the same value",
 		card.Broken, checker.OwnerRelease, 3, 3, "The release of c1 deleted the key of c2 on A (3 of 3 runs).")
 	never("no-resurrection/resurrected-lease", "A renewal comes after the key expired", `The scenario needs "renew", which it cannot do.`)

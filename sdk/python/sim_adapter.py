@@ -55,7 +55,7 @@ class Program:
     version: str
     kind: str  # its class: quorum, single, session or other
     keys: List[str]  # patterns of what the library writes; {key} is the lock's key
-    can: List[str] = field(default_factory=list)  # validity, renew, lost, extend, forget, token, owner, busy, setup-again, no-ttl, one-object
+    can: List[str] = field(default_factory=list)  # validity, renew, lost, extend, sentinel, cluster, ...: docs/reference/lock-protocol.md
     homepage: str = ""
     points: List[str] = field(default_factory=list)  # what Setup.point is called with
     ttl_min_ms: float = 1

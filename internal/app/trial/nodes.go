@@ -134,7 +134,7 @@ func (t *trial) prepareVirtual(ctx context.Context) error {
 	t.server, t.serverVersion = path, version
 	if t.Upgrade != "" {
 		if t.upgrade, t.upgradeVersion, err = VirtualServer(ctx, t.Upgrade); err != nil {
-			return err
+			return &EnvironmentError{Err: fmt.Errorf("--upgrade: %w", err), Hint: "name a redis-server or a valkey-server with --upgrade PATH"}
 		}
 	}
 	if slices.ContainsFunc(t.subjects, func(s subject) bool { return s.program() != nil && s.program().Store == program.Etcd }) {

@@ -48,6 +48,8 @@ func hintFor(nodes server.Provider, err error) string {
 		return "apt-get install postgresql; or run with --world virtual, which needs no servers"
 	case errors.Is(err, server.ErrNoRedis):
 		return "apt-get install redis-server (or: make setup), or run with --nodes docker; or run with --world virtual, which needs no servers"
+	case errors.Is(err, server.ErrNoProgram):
+		return "name a redis-server or a valkey-server with --redis PATH"
 	case errors.Is(err, docker.ErrNoEngine):
 		return "start Docker, set DOCKER_HOST to its address, or run with --nodes process; or run with --world virtual, which needs no servers"
 	case errors.Is(err, docker.ErrNoImage):

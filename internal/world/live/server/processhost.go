@@ -14,8 +14,11 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
 
-// ErrNoRedis says that no redis-server is installed.
-var ErrNoRedis = errors.New("redis-server is not installed")
+// ErrNoRedis says that no redis-server is installed, ErrNoProgram that there is none where it was named.
+var (
+	ErrNoRedis   = errors.New("redis-server is not installed")
+	ErrNoProgram = errors.New("there is no server program")
+)
 
 // FindRedis is the path of a server program: of the one that is named, else of $REDLOCK_SIM_REDIS_SERVER, else of redis-server. Names
 // without a folder are looked up in PATH.
@@ -24,7 +27,10 @@ func FindRedis(named string) (string, error) {
 	if err == nil {
 		path, err = filepath.Abs(path) // it is started in another folder
 	}
-	if err != nil {
+	switch {
+	case err != nil && named != "":
+		return "", fmt.Errorf("%w %s: %w", ErrNoProgram, named, err)
+	case err != nil:
 		return "", fmt.Errorf("%w: %w", ErrNoRedis, err)
 	}
 	return path, nil

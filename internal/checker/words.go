@@ -46,7 +46,7 @@ func (j *judge) grantWords(g *facts.Grant) string {
 		fmt.Fprintf(&b, " %q", g.Lock)
 	}
 	if nodes := e.Value.Nodes(); len(nodes) == 1 && nodes[0] == history.PrimaryProcess {
-		b.WriteString(" on the primary")
+		b.WriteString(" on the primary" + j.whichPrimary(g))
 	} else if n := len(nodes); n > 0 && len(j.History.Header.Nodes) > 0 {
 		fmt.Fprintf(&b, " on %d of %s", n, words.Count(len(j.History.Header.Nodes), "node"))
 	}
@@ -57,6 +57,17 @@ func (j *judge) grantWords(g *facts.Grant) string {
 		fmt.Fprintf(&b, ", with token %d", g.Token.V())
 	}
 	return b.String()
+}
+
+// whichPrimary names the node that a client took for the primary when it was granted the lock, by the key that it set there; empty: that
+// was not seen.
+func (j *judge) whichPrimary(g *facts.Grant) string {
+	for i := g.Return; i >= g.Call; i-- {
+		if e := j.Event(i); e.F == history.KeySet && e.Value.Client == g.Client && g.Owner != "" && e.Value.Owner == g.Owner {
+			return " (" + e.Process + ")"
+		}
+	}
+	return ""
 }
 
 // promiseWords tell what a client believed of its grant.

@@ -18,7 +18,7 @@ const (
 	arrivesInTime   cause = "that a write which is sent in time arrives in time"
 	samePace        cause = "that the clocks of the nodes and of the clients run at the same pace"
 	remembers       cause = "that a node remembers the keys that it has granted"
-	replicated      cause = "that a replica has the lock's key before it becomes the primary"
+	replicated      cause = "that a node has the lock's key before it becomes the primary"
 	onePrimary      cause = "that one node alone serves as the primary at any time"
 	ownDelete       cause = "that only its owner deletes a key of the lock"
 	renewsOwn       cause = "that a renewal touches the key of its own client alone"

@@ -146,6 +146,10 @@ const (
 	// carries them out again.
 	ClusterRefuses = "refuses"
 	ClusterServes  = "serves"
+	// ClusterSends: the slot of the lock is open, and the node sends clients whose keys it has not to Value.Target (ASK). ClusterTakes: it
+	// takes those whom Value.Target sends (ASKING).
+	ClusterSends = "sends"
+	ClusterTakes = "takes"
 )
 
 // Names of processes that are no clients. Clients and nodes are named by the
@@ -429,7 +433,7 @@ const (
 	Refuses Does = "refuses"
 	// BendsClock: a clock goes wrong.
 	BendsClock Does = "bends-clock"
-	// Promotes: a replica becomes the primary.
+	// Promotes: a node becomes the primary.
 	Promotes Does = "promotes"
 )
 

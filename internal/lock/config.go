@@ -20,7 +20,7 @@ type Config struct {
 	// Algorithm is a name that Algorithms lists; empty where a program is the lock.
 	Algorithm   string        `json:"algorithm" yaml:"algorithm" doc:"which lock" required:"true"`
 	Program     *Program      `json:"program,omitempty" yaml:"program" doc:"a program that is the lock, in the place of algorithm; it is started only with --allow-programs" instead:"algorithm"`
-	Key         string        `json:"key" yaml:"key" doc:"the lock's key on the nodes" default:"lock" pattern:"^[A-Za-z0-9:._-]{1,100}$"`
+	Key         string        `json:"key" yaml:"key" doc:"the lock's key on the nodes" default:"lock" pattern:"^[A-Za-z0-9:._{}-]{1,100}$"`
 	TTL         time.Duration `json:"ttl" yaml:"ttl" doc:"the lease asked for; none: the lock is held until it is released" min:"10ms" max:"1h" default:"1s" zero:"none"`
 	NodeTimeout time.Duration `json:"node_timeout" yaml:"node_timeout" doc:"how long to wait for one node; 0s waits for ever" max:"1h" default:"50ms"`
 	FanOut      FanOut        `json:"fan_out,omitempty" yaml:"fan_out" doc:"how several nodes are asked: one after the other, all at once, or all at once until a majority has granted" default:"in-turn" values:"in-turn,at-once,first-majority"`

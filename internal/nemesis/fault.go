@@ -60,6 +60,8 @@ type Cast struct {
 	Replicas []string
 	// Sentinels watch the nodes, and decide who follows whom.
 	Sentinels []string
+	// Clustered: the nodes are a Redis Cluster.
+	Clustered bool
 }
 
 // Complaint is one thing wrong with a fault's parameters.

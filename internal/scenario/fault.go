@@ -114,7 +114,7 @@ func (s *Setup) Cast() nemesis.Cast {
 	c.Endpoints = c.Nodes
 	switch {
 	case s.Nodes.Clustered():
-		c.Replicas = c.Nodes[min(len(c.Nodes), s.Nodes.Primaries):]
+		c.Clustered, c.Replicas = true, c.Nodes[min(len(c.Nodes), s.Nodes.Primaries):]
 	case s.Nodes.Watched():
 		c.Replicas, c.Sentinels = c.Nodes, SentinelNames(s.Nodes.Sentinels)
 	case s.Nodes.Replicated():
@@ -187,7 +187,7 @@ func castFrom(key string) []string {
 	switch key {
 	case "client":
 		return []string{"workload.clients"}
-	case "node", "nodes", "replica", "sentinel", "node or sentinel":
+	case "node", "nodes", "to", "replica", "sentinel", "node or sentinel":
 		return []string{"nodes.count", "nodes.topology", "nodes.sentinels", "nodes.primaries", "nodes.replicas"}
 	case "groups":
 		return []string{"nodes.count", "nodes.topology", "nodes.sentinels", "nodes.primaries", "nodes.replicas", "workload.clients"}

@@ -22,7 +22,7 @@ const (
 	CrashPower
 	// PowerCutPower: let a node lose what it had not fsynced.
 	PowerCutPower
-	// ReplicaPower: promote a replica.
+	// ReplicaPower: promote a replica, or move the slot of the lock in a cluster.
 	ReplicaPower
 	// PostgresPower: let PostgreSQL hold the resource. It runs on this machine,
 	// wherever the nodes are.
@@ -295,8 +295,38 @@ type Keeper interface {
 	Fill(node string) (empty func() error, err error)
 }
 
+// SlotKeys says when the keys of a slot move with it from one primary of a cluster to another.
+type SlotKeys uint8
+
+// When the keys move.
+const (
+	// KeysFirst: as soon as the slot is open; till the end clients that ask the old primary are sent on (ASK).
+	KeysFirst SlotKeys = iota
+	// KeysLast: at the end; meanwhile the new primary has only what is new (ASK where the old one has no key).
+	KeysLast
+	// KeysLeft: never; the new primary takes the slot, and the old one drops the keys when it hears of that.
+	KeysLeft
+)
+
+var slotKeysNames = []string{KeysFirst: "first", KeysLast: "last", KeysLeft: "left"}
+
+// Check refuses what there is not.
+func (k SlotKeys) Check() error { return check(slotKeysNames, "keys", k) }
+
+func (k SlotKeys) String() string { return wordOf(slotKeysNames, "keys", k) }
+
+// MarshalText writes its name.
+func (k SlotKeys) MarshalText() ([]byte, error) { return marshal(slotKeysNames, "keys", k) }
+
+// UnmarshalText reads its name.
+func (k *SlotKeys) UnmarshalText(text []byte) error { return unmarshal(slotKeysNames, "keys", text, k) }
+
 // Replicator rules a replicated set of nodes.
 type Replicator interface {
 	// Promote makes a replica the primary and leads the clients there.
 	Promote(node string) error
+	// MoveSlot begins to move the slot of the lock to another primary of a cluster, as redis-cli does. It returns when the slot is open
+	// between the two, and its keys are where they are to be then; finish ends the move. Where one of the two is dead by then, it stays as
+	// it is.
+	MoveSlot(to string, keys SlotKeys) (finish func() error, err error)
 }

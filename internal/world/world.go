@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
@@ -58,6 +61,15 @@ type Spec struct {
 	// Needs are the powers over the world that the run's faults use, so that
 	// a world can prepare for them.
 	Needs []Power
+}
+
+// LockSlot is the slot of the lock's key, where the nodes are a Redis Cluster.
+func (s *Spec) LockSlot() int {
+	key := s.Lock.Key
+	if len(s.LockKeys) > 0 {
+		key = strings.ReplaceAll(strings.ReplaceAll(s.LockKeys[0], program.KeyPattern, key), "*", "")
+	}
+	return command.Slot(key)
 }
 
 // MayRefuse: a fault may let nodes refuse commands.

@@ -53,6 +53,8 @@ type Command struct {
 	// OtherConnection sends the command over a connection of the client's pool
 	// other than the one it last used, as a careless pool does.
 	OtherConnection bool
+	// Asking sends ASKING before the command, as a client of a cluster does that was sent on by ASK.
+	Asking bool
 
 	Key   string
 	Value string

@@ -154,7 +154,18 @@ func restore(a act, k Key) Result {
 	if k.there() && !a.has(4, "REPLACE") {
 		return same(k)
 	}
-	return obscured()
+	if a.r.Payload == nil {
+		return obscured()
+	}
+	to, known := a.r.Payload(a.Words[3])
+	n, ok := Integer(a.Words[2])
+	if !known || !ok {
+		return obscured()
+	}
+	if to.Expires = (Span{}); n > 0 {
+		to.Expires, _ = instant(n, a.has(4, "ABSTTL"), a.At)
+	}
+	return Result{Change{Did: Wrote, Ends: true}, to}
 }
 
 func migrate(a act, k Key) Result {

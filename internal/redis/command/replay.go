@@ -6,6 +6,8 @@ type Replay struct {
 	Name   string // of the key
 	DB     int    // the database that it is in
 	Server Server
+	// Payload tells what key a payload of DUMP is, but for its end; nil: nobody knows any.
+	Payload func(payload string) (k Key, known bool)
 	Key
 }
 

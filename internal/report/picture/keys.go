@@ -270,11 +270,11 @@ func replicated(h *history.History, nodes []string) bool {
 	return false
 }
 
-// led leaves of each node's keys what it had while it was the primary.
+// led leaves of each node's keys what it had while it was the primary, or took what that sent it.
 func led(lanes []NodeLane) []NodeLane {
 	out := make([]NodeLane, len(lanes))
 	for i := range lanes {
-		for _, turn := range lanes[i].Primary {
+		for _, turn := range slices.Concat(lanes[i].Primary, lanes[i].Takes) {
 			for _, k := range lanes[i].Keys {
 				if k.From, k.To = max(k.From, turn.From), min(k.To, turn.To); k.From < k.To {
 					out[i].Keys = append(out[i].Keys, k)

@@ -82,7 +82,12 @@ func (e *easel) witness(n *WitnessLane, quiet bool) {
 		s := bar(class, v.Span, 2, nodeHeight-6)
 		s.Event, s.Step = v.Event, v.Event >= 0
 		s.Title = fmt.Sprintf("%s takes %s for the primary", n.Name, v.Primary)
-		s.inside("node-words", rankNode, []int{nodeRow}, "primary "+v.Primary, v.Primary)
+		if v.Sends != "" {
+			s.Title += fmt.Sprintf(", and sends clients whose keys it has not to %s (ASK)", v.Sends)
+			s.inside("node-words", rankNode, []int{nodeRow}, "primary "+v.Primary+", ASK "+v.Sends, "ASK "+v.Sends)
+		} else {
+			s.inside("node-words", rankNode, []int{nodeRow}, "primary "+v.Primary, v.Primary)
+		}
 		l.Shapes = append(l.Shapes, s)
 	}
 	for _, t := range n.Idle {

@@ -27,6 +27,8 @@ type WitnessLane struct {
 type Sight struct {
 	Span
 	Primary string
+	// Sends is to whom the witness sends clients whose keys it has not, while the slot moves; empty: to nobody.
+	Sends string
 	// Event is the one with which it began; -1: the run did.
 	Event int
 }
@@ -83,6 +85,10 @@ func (l *WitnessLane) add(e *history.Event, i int, end time.Duration) {
 	case "+switch-master", history.ClusterSlot:
 		l.Sees[len(l.Sees)-1].To = e.Time
 		l.Sees = append(l.Sees, Sight{Span: Span{e.Time, end}, Primary: e.Value.Target(), Event: i})
+	case history.ClusterSends:
+		last := &l.Sees[len(l.Sees)-1]
+		last.To = e.Time
+		l.Sees = append(l.Sees, Sight{Span: Span{e.Time, end}, Primary: last.Primary, Sends: e.Value.Target(), Event: i})
 	case "+tilt", history.ClusterRefuses:
 		l.Idle = append(l.Idle, Span{e.Time, end})
 	case "-tilt", history.ClusterServes:
@@ -106,7 +112,7 @@ func (l *WitnessLane) tellsAs(other *WitnessLane) bool {
 func decides(word string) bool {
 	switch word {
 	case "+sdown", "-sdown", "+odown", "-odown", "+vote-for-leader", "+elected-leader", "+promoted-slave", "+convert-to-slave",
-		history.ClusterFailed, history.ClusterBack:
+		history.ClusterFailed, history.ClusterBack, history.ClusterTakes:
 		return true
 	}
 	return strings.HasPrefix(word, "-failover-abort")
@@ -144,6 +150,7 @@ func leaders(h *history.History, lanes []NodeLane, watched bool, end time.Durati
 		switch e.F {
 		case history.NodePromoted:
 			for j := range lanes {
+				lanes[j].stopTaking(e.Time)
 				if !watched && j != at {
 					stop(&lanes[j], e.Time)
 					out[lanes[j].Name] = false
@@ -165,8 +172,18 @@ func leaders(h *history.History, lanes []NodeLane, watched bool, end time.Durati
 				out[n.Name] = stop(n, e.Time)
 			case history.ClusterServes:
 				back(n, e.Time)
+			case history.ClusterTakes:
+				n.stopTaking(e.Time)
+				n.Takes = append(n.Takes, Span{e.Time, end})
 			}
 		}
+	}
+}
+
+// stopTaking: nobody sends the node anything any more.
+func (n *NodeLane) stopTaking(at time.Duration) {
+	if last := len(n.Takes) - 1; last >= 0 {
+		n.Takes[last].To = min(n.Takes[last].To, at)
 	}
 }
 

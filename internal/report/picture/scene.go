@@ -90,6 +90,8 @@ type NodeLane struct {
 	Unclear  []Span
 	Promoted []time.Duration
 	Primary  []Span
+	// Takes are those in which it carried out what the primary sent it, as the slot of the lock moved there.
+	Takes []Span
 }
 
 // KeyHold is a stretch in which a node had an owner's key.

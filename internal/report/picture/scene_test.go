@@ -251,6 +251,42 @@ func TestPrimariesOfACluster(t *testing.T) {
 	}
 }
 
+// While a slot moves, the old primary sends clients on, and the keys that the new one takes count.
+func TestASlotMoves(t *testing.T) {
+	ev := func(at time.Duration, p string, f history.F, word, about string) history.Event {
+		return history.Event{Time: at * ms, Process: p, Type: history.Info, F: f,
+			Value: history.Value{Rare: &history.Rare{Detail: word, Target: about}}}
+	}
+	key := ev(12, "B", history.KeySet, "", "")
+	key.Value = history.Value{Key: "lock", Owner: "x"}
+	h := &history.History{Header: history.Header{Nodes: []string{"A", "B"}}, Events: []history.Event{
+		ev(10, "B", history.Cluster, history.ClusterTakes, "A"),
+		ev(10, "A", history.Cluster, history.ClusterSends, "B"),
+		key,
+		ev(30, "B", history.NodePromoted, "", ""),
+		ev(30, "B", history.Cluster, history.ClusterSlot, "B"),
+		ev(30, "A", history.NodeDemoted, "", ""),
+		ev(30, "A", history.Cluster, history.ClusterSlot, "B"),
+		ev(50, "run", history.Phase, "done", ""),
+	}}
+	s := picture.Build(h)
+	want := []picture.Sight{{Span: picture.Span{From: 0, To: 10 * ms}, Primary: "A", Event: -1},
+		{Span: picture.Span{From: 10 * ms, To: 30 * ms}, Primary: "A", Sends: "B", Event: 1},
+		{Span: picture.Span{From: 30 * ms, To: 50 * ms}, Primary: "B", Event: 6}}
+	if diff := cmp.Diff(want, s.Witnesses[0].Sees); diff != "" {
+		t.Errorf("what A saw (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]picture.Span{{From: 10 * ms, To: 30 * ms}}, s.Nodes[1].Takes); diff != "" {
+		t.Errorf("what B took (-want +got):\n%s", diff)
+	}
+	if len(s.Quorum) == 0 || s.Quorum[0].From != 12*ms {
+		t.Errorf("the key at B does not count: %v", s.Quorum)
+	}
+	if len(s.Splits) > 0 {
+		t.Errorf("two primaries: %v", s.Splits)
+	}
+}
+
 // Without observations from the nodes nobody knows what was true.
 func TestNoTruthWithoutObservations(t *testing.T) {
 	h := &history.History{Events: []history.Event{

@@ -44,6 +44,8 @@ type JournalOptions struct {
 	// Program is nil where the lock is built in.
 	Program *Program
 	Server  command.Server
+	// Payload tells what key a payload of DUMP is, but for its end; nil: nobody knows any.
+	Payload func(payload string) (k command.Key, known bool)
 }
 
 // Batch are commands that came over one connection in one step.
@@ -125,7 +127,16 @@ func (j *Journal) Step(b Batch) error {
 	return nil
 }
 
-// Primary records what the server's primary had it do.
+// Holds is what is known of a key; false: it is not followed.
+func (j *Journal) Holds(key string) (k command.Key, followed bool) {
+	f := j.byName[key]
+	if f == nil {
+		return command.Key{}, false
+	}
+	return f.Replay.Key, true
+}
+
+// Primary records what the server's primary had it do, or another server that gave it a key.
 func (j *Journal) Primary(now int64) error {
 	err := j.readNew()
 	if err == nil {
@@ -181,7 +192,8 @@ func (j *Journal) add(key string) {
 
 // logOf is a key as the history has it.
 func (j *Journal) logOf(key string) Log {
-	k := Log{Node: j.o.Node, Shown: key, Record: j.o.Record, Program: j.o.Program, Replay: command.Replay{Name: key, Server: j.o.Server}}
+	k := Log{Node: j.o.Node, Shown: key, Record: j.o.Record, Program: j.o.Program,
+		Replay: command.Replay{Name: key, Server: j.o.Server, Payload: j.o.Payload}}
 	if key == j.o.Key {
 		k.Shown = j.o.Shown
 	}

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -210,4 +211,9 @@ func (w *World) Promote(name string) error {
 	}
 	w.record(history.Event{Process: name, Type: history.Info, F: history.NodePromoted})
 	return nil
+}
+
+// MoveSlot implements world.Replicator.
+func (w *World) MoveSlot(string, world.SlotKeys) (finish func() error, err error) {
+	return nil, errors.New(world.NoLiveCluster)
 }

@@ -19,6 +19,8 @@ type Host struct {
 	up, paused bool
 	// starts: the process is being started. It does what it does, and takes no connections.
 	starts bool
+	// busy: the process carries an order out that may keep it from all else. What clients ask meanwhile waits in its kernel.
+	busy bool
 	// queue holds what came while it stood still.
 	queue []*call
 	// deferred are changes of its primary that came meanwhile.
@@ -62,7 +64,7 @@ func (h *Host) bend(f *world.ClockFault) {
 
 // arrive takes a call in; true: it has its answer.
 func (h *Host) arrive(k *call) bool {
-	if h.paused && (k.batch == nil || !k.batch.dial) { // its kernel takes connections
+	if (h.paused || h.busy) && (k.batch == nil || !k.batch.dial) { // its kernel takes connections
 		h.queue = append(h.queue, k)
 		return false
 	}
@@ -85,9 +87,7 @@ func (h *Host) resume() {
 		return
 	}
 	h.paused = false
-	queue := h.queue
-	h.queue = nil
-	h.service.onResume(queue)
+	h.serveQueue()
 	deferred := h.deferred
 	h.deferred = nil
 	for _, f := range deferred {
@@ -95,10 +95,17 @@ func (h *Host) resume() {
 	}
 }
 
+// serveQueue lets the process go on with what has come.
+func (h *Host) serveQueue() {
+	queue := h.queue
+	h.queue = nil
+	h.service.onResume(queue)
+}
+
 // kill ends the process. All its connections break.
 func (h *Host) kill() {
 	stood := h.paused
-	h.up, h.paused = false, false
+	h.up, h.paused, h.busy = false, false, false
 	for _, k := range h.queue {
 		k.abandon()
 	}

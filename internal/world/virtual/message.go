@@ -110,16 +110,19 @@ func (k *call) reportCommands() {
 }
 
 // commandWords are those of the commands that the call carries.
-func (k *call) commandWords() [][]string {
+func (k *call) commandWords() (list [][]string) {
+	if k.batch == nil && k.cmd.Asking {
+		list = [][]string{{"asking"}}
+	}
 	switch {
 	case k.batch != nil:
 		return k.batch.commands
 	case k.cmd.Op == command.EVAL && !k.source:
-		return [][]string{k.cmd.ByName()}
+		return append(list, k.cmd.ByName())
 	case k.cmd.Op != command.EXEC:
-		return [][]string{k.cmd.Words()}
+		return append(list, k.cmd.Words())
 	}
-	list := [][]string{{"multi"}}
+	list = append(list, []string{"multi"})
 	for i := range k.cmd.Body {
 		list = append(list, k.cmd.Body[i].Words())
 	}

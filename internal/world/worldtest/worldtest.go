@@ -208,6 +208,11 @@ func (w *World) NodeTime(string) (time.Duration, error) { return w.Now(), nil }
 // Promote implements world.Replicator.
 func (w *World) Promote(node string) error { return w.do("promote %s", node) }
 
+// MoveSlot implements world.Replicator.
+func (w *World) MoveSlot(to string, _ world.SlotKeys) (finish func() error, err error) {
+	return func() error { return w.do("finish slot %s", to) }, w.do("move slot %s", to)
+}
+
 // Reaches implements world.Keeper.
 func (w *World) Reaches(string) bool { return true }
 

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
@@ -51,6 +50,8 @@ type sight struct {
 	follows string
 	// failed are those that it takes for failed, with a majority.
 	failed []string
+	// sends is to whom, as a primary, it sends the clients whose keys it has not, and takes from whose clients it takes: the slot is open.
+	sends, takes string
 }
 
 // clusterID is the name that a node has in the cluster.
@@ -58,19 +59,10 @@ func (g *guests) clusterID(node string) string {
 	return fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "%d %s", g.spec.Seed, node))) //nolint:gosec // see above
 }
 
-// lockSlot is the slot of the lock's key.
-func (g *guests) lockSlot() int {
-	key := g.spec.Lock.Key
-	if len(g.spec.LockKeys) > 0 {
-		key = strings.ReplaceAll(strings.ReplaceAll(g.spec.LockKeys[0], program.KeyPattern, key), "*", "")
-	}
-	return command.Slot(key)
-}
-
 // slotsOf are the slots of a primary, as from and to. The first primary has that of the lock.
 func (g *guests) slotsOf(primary int) (from, to int) {
 	n := g.spec.Cluster.Primaries
-	part := (primary + g.lockSlot()*n/command.Slots) % n
+	part := (primary + g.spec.LockSlot()*n/command.Slots) % n
 	bound := func(i int) int { return (i*command.Slots + n - 1) / n }
 	return bound(part), bound(part+1) - 1
 }
@@ -159,7 +151,7 @@ func (c *shard) parse(file string) (v sight, err error) {
 	for _, n := range g.spec.Nodes {
 		names[g.clusterID(n.Name)] = n.Name
 	}
-	slot := g.lockSlot()
+	slot := g.spec.LockSlot()
 	for line := range strings.Lines(file) {
 		f := strings.Fields(line)
 		if len(f) < 8 {
@@ -173,6 +165,9 @@ func (c *shard) parse(file string) (v sight, err error) {
 			v.failed = append(v.failed, names[f[0]])
 		}
 		for _, slots := range f[8:] {
+			if c.parseOpen(slots, names, &v) {
+				continue
+			}
 			from, to, several := strings.Cut(slots, "-")
 			if !several {
 				to = from
@@ -193,6 +188,20 @@ func (c *shard) parse(file string) (v sight, err error) {
 	return v, nil
 }
 
+// parseOpen reads of a slot that is open, as [93->-name] or [93-<-name]; false: it is none.
+func (c *shard) parseOpen(slot string, names map[string]string, v *sight) bool {
+	open, is := strings.CutPrefix(strings.TrimSuffix(slot, "]"), "[")
+	number, to, sends := strings.Cut(open, "->-")
+	from := ""
+	if !sends {
+		number, from, _ = strings.Cut(open, "-<-")
+	}
+	if is && number == strconv.Itoa(c.s.g.spec.LockSlot()) {
+		v.sends, v.takes = names[to], names[from]
+	}
+	return is
+}
+
 // tell tells what is other than before. What a node knows when the run begins is known.
 func (c *shard) tell(before sight) {
 	me := c.s.h.Name()
@@ -203,6 +212,12 @@ func (c *shard) tell(before sight) {
 	}
 	if before.owner != c.sees.owner {
 		c.recordSight(history.ClusterSlot, c.sees.owner)
+	}
+	if c.sees.sends != "" && before.sends != c.sees.sends {
+		c.recordSight(history.ClusterSends, c.sees.sends)
+	}
+	if c.sees.takes != "" && before.takes != c.sees.takes {
+		c.recordSight(history.ClusterTakes, c.sees.takes)
 	}
 	for _, node := range c.sees.failed {
 		if !slices.Contains(before.failed, node) {

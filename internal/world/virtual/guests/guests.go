@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/supervisor"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
@@ -49,6 +50,7 @@ func Open(ctx context.Context, spec world.Spec, o Options) (world.World, error) 
 // open opens a world on machines. keeper is who keeps them afterwards; nil: nobody does.
 func open(ctx context.Context, spec world.Spec, o Options, m *machines, keeper *Keeper) (world.World, error) {
 	g := &guests{machines: m, keeper: keeper, ctx: ctx, o: o, spec: spec, conns: make(map[*supervisor.Conn]*line),
+		given:   make(map[string]command.Key),
 		clients: make(map[string]*lockProgram), wall: wallOf(&spec, &o)}
 	m.sup.Rewind(spec.Seed, g, ctx.Done())
 	e := &virtual.Engine{Guests: g, Wall: g.wall, FromReady: true, Step: supervisor.Step}
@@ -168,6 +170,8 @@ type guests struct {
 	ports int
 
 	record recorder
+	// given are the keys that servers have given away, by the bytes in which they went.
+	given map[string]command.Key
 }
 
 var (

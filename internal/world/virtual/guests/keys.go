@@ -4,6 +4,7 @@ package guests
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ type recorder func(history.Event) int
 // newKeys follows the lock's keys on a server by its journal.
 func (g *guests) newKeys(s *redisServer) *keylog.Journal {
 	key := g.spec.Lock.Key
-	o := keylog.JournalOptions{Node: s.h.Name(), Key: key, Shown: key, Server: command.ParseServer(s.redis, s.valkey),
+	o := keylog.JournalOptions{Node: s.h.Name(), Key: key, Shown: key, Server: command.ParseServer(s.redis, s.valkey), Payload: g.payload,
 		Record: func(e history.Event) {
 			if g.record != nil {
 				g.record(e)
@@ -83,7 +84,10 @@ func (s *redisServer) started() error {
 
 // step takes in what commands did that came over a connection.
 func (s *redisServer) step(c *virtual.ServerConn, number uint64, commands [][]string) error {
-	if c.Port() != 0 { // another server's, which changes nothing
+	if c.Port() != 0 { // another server's, which changes nothing, or gives it keys
+		if s.keys != nil && slices.ContainsFunc(commands, gives) {
+			return s.keys.Primary(s.now())
+		}
 		return errors.Join(s.own(), s.obeyed(commands))
 	}
 	s.shard.look()
@@ -95,13 +99,39 @@ func (s *redisServer) step(c *virtual.ServerConn, number uint64, commands [][]st
 	return errors.Join(err, s.readLog())
 }
 
+// gives reports that a command is one with which another server gives keys away.
+func gives(words []string) bool {
+	return len(words) > 0 && strings.HasPrefix(strings.ToUpper(words[0]), "RESTORE")
+}
+
+// noteGiven takes note of what the keys hold that a command gives to another server, by the bytes in which they go there.
+func (s *redisServer) noteGiven(words []string) {
+	s.gives = len(words) > 0 && strings.EqualFold(words[0], "migrate")
+	if s.keys == nil || !s.gives {
+		return
+	}
+	for _, word := range words[1:] {
+		if k, followed := s.keys.Holds(word); followed {
+			payload, err := s.do("dump", word)
+			s.check(err)
+			s.g.given[payload] = k
+		}
+	}
+}
+
+// payload tells what key it was of which a server has given away these bytes.
+func (g *guests) payload(payload string) (k command.Key, known bool) {
+	k, known = g.given[payload]
+	return k, known
+}
+
 // own takes in what the server did by itself, or its primary had it do.
 func (s *redisServer) own() error {
 	s.shard.look()
 	switch {
 	case s.keys == nil:
 		return s.readLog()
-	case s.follows != "":
+	case s.follows != "" || s.gives:
 		return s.keys.Primary(s.now())
 	}
 	return s.keys.Own(s.now())

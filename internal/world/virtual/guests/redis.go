@@ -33,6 +33,8 @@ type redisServer struct {
 	log  *journal.Follower
 	// shard is its part in a cluster; nil: it has none.
 	shard *shard
+	// gives: the last that it was told is to give keys to another server.
+	gives bool
 	// redis and valkey are the versions that it tells; valkey is empty for Redis.
 	redis, valkey string
 }

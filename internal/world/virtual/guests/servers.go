@@ -290,6 +290,11 @@ func (e *accepted) Arrived(b []byte) {
 	s.observe() // what it did by itself before
 	commands, _ := e.split.take(b)
 	s.doubtful = s.doubtful || e.split.plain || slices.ContainsFunc(commands, lasts)
+	if redis, is := s.kind.(*redisServer); is {
+		for _, words := range commands {
+			redis.noteGiven(words)
+		}
+	}
 	e.conn.Deliver(e.end, b)
 	s.g.settle()
 	s.ran = s.host.Ran()

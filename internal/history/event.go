@@ -441,6 +441,8 @@ const (
 type Link struct {
 	From string `json:"from"`
 	To   string `json:"to"`
+	// Bus: it is that of the bus of a Redis Cluster. The two have another for replication.
+	Bus bool `json:"bus,omitempty"`
 }
 
 // OwnerText is an owner value as histories have it: as it is, or, where it is no text or

@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,7 +19,8 @@ type Where struct {
 	Resource  bool            `yaml:"resource" doc:"strike the links to the resource (alone, or with the nodes named)" default:"false"`
 	Replica   string          `yaml:"replica" doc:"strike the link over which this replica follows its primary, instead"`
 	Groups    [][]string      `yaml:"groups" doc:"strike all links between members of different groups, instead: clients, nodes, sentinels and resource, each in one group at most; who is in none is not struck" least:"2" most:"9"`
-	Direction world.Direction `yaml:"direction" doc:"which way, seen from the client or the replica" default:"both" values:"requests,answers,both"`
+	Bus       bool            `yaml:"bus" doc:"with groups of nodes of a Redis Cluster: strike the bus alone, by which they tell who is there and who has which slots; clients and replication get through" default:"false"`
+	Direction world.Direction `yaml:"direction" doc:"which way, seen from the client or the replica; of two groups requests are what the first sends to the second" default:"both" values:"requests,answers,both"`
 	For       time.Duration   `yaml:"for" doc:"how long; without it, until everything heals" min:"1ms" max:"10m"`
 }
 
@@ -31,6 +33,9 @@ func (l *Where) Target() string {
 		groups := make([]string, len(l.Groups))
 		for i, g := range l.Groups {
 			groups[i] = strings.Join(g, ",")
+		}
+		if l.Bus {
+			return "the bus of " + strings.Join(groups, " | ")
 		}
 		return strings.Join(groups, " | ")
 	}
@@ -68,8 +73,13 @@ func (l *Where) Check(c Cast) []Complaint {
 			list = append(list, Complaint{Key: "replica", Message: "a replica's link is struck alone: leave out client, nodes and resource"})
 		}
 	}
+	if l.Bus && !c.Clustered {
+		list = append(list, noCluster("bus"))
+	}
 	if len(l.Groups) > 0 {
 		list = append(list, l.checkGroups(c)...)
+	} else if l.Bus {
+		list = append(list, Complaint{Key: "bus", Message: "the bus is struck between groups of nodes: say which"})
 	}
 	return list
 }
@@ -83,10 +93,13 @@ func (l *Where) checkGroups(c Cast) []Complaint {
 	if l.Client != "" || len(l.Nodes) > 0 || l.Resource || l.Replica != "" {
 		complain("groups say all: leave out client, nodes, resource and replica")
 	}
-	if l.Direction != world.Both {
-		complain("links between groups are struck both ways: leave out direction")
+	if l.Direction != world.Both && len(l.Groups) != 2 {
+		complain("links between more than two groups are struck both ways: leave out direction")
 	}
 	known := slices.Concat(c.Clients, c.Endpoints, c.Sentinels, []string{resourceName})
+	if l.Bus {
+		known = c.Nodes
+	}
 	var seen []string
 	for _, g := range l.Groups {
 		if len(g) == 0 {
@@ -122,11 +135,11 @@ func (l *Where) links(w world.World) []world.Link {
 
 func (l *Where) strikes(link world.Link, w world.World) bool {
 	if l.Replica != "" {
-		return link.From == l.Replica
+		return link.From == l.Replica && !link.Bus
 	}
 	if len(l.Groups) > 0 {
 		from, to := l.group(link.From), l.group(link.To)
-		return from >= 0 && to >= 0 && from != to
+		return from >= 0 && to >= 0 && from != to && (link.Bus || !l.Bus)
 	}
 	if !w.IsClient(link.From) || l.Client != "" && link.From != l.Client {
 		return false
@@ -154,7 +167,18 @@ func (l *Where) between() string {
 		for i, g := range l.Groups {
 			groups[i] = "{" + strings.Join(g, ", ") + "}"
 		}
-		return "between " + strings.Join(groups, " and ")
+		between, on := "between "+strings.Join(groups, " and "), ""
+		if l.Bus {
+			on = " on the bus"
+		}
+		switch l.Direction {
+		case world.Requests:
+			between = "from " + groups[0] + " to " + groups[1]
+		case world.Answers:
+			between = "from " + groups[1] + " to " + groups[0]
+		case world.Both:
+		}
+		return between + on
 	}
 	from, to, _ := strings.Cut(l.Target(), " to ")
 	if l.Direction == world.Requests {
@@ -173,5 +197,20 @@ type disturbance struct {
 
 func (d *disturbance) begin(w world.World, what world.Disturbance) (undo func() error, err error) {
 	what.Direction = d.Direction
-	return w.Disturb(d.links(w), what)
+	links := d.links(w)
+	if len(d.Groups) == 0 || d.Direction == world.Both {
+		return w.Disturb(links, what)
+	}
+	// A link that the second group has opened carries what the first one sends as its answers.
+	isFirst := func(l world.Link) bool { return d.group(l.From) == 0 }
+	there, err := w.Disturb(slices.DeleteFunc(slices.Clone(links), func(l world.Link) bool { return !isFirst(l) }), what)
+	if err != nil {
+		return nil, err
+	}
+	what.Direction = map[world.Direction]world.Direction{world.Requests: world.Answers, world.Answers: world.Requests}[d.Direction]
+	back, err := w.Disturb(slices.DeleteFunc(links, isFirst), what)
+	if err != nil {
+		return nil, errors.Join(err, there())
+	}
+	return func() error { return errors.Join(there(), back()) }, nil
 }

@@ -3,6 +3,7 @@ package nemesis_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -581,3 +582,41 @@ func TestAKillIsToldBeforeOthersSeeIt(t *testing.T) {
 
 // nobody has ended.
 func nobody(string) bool { return false }
+
+// TestCutOneWay: what one group sends to the other are requests on the links that it has opened, and answers on the others.
+func TestCutOneWay(t *testing.T) {
+	for _, bus := range []bool{false, true} {
+		w := worldtest.New("c1")
+		w.AllLinks = []world.Link{{From: "A", To: "B"}, {From: "B", To: "A"}, {From: "A", To: "B", Bus: true}, {From: "B", To: "A", Bus: true}}
+		disturbed := make(map[world.Link]world.Direction)
+		s, err := scenario.Parse("test.yaml", fmt.Appendf(nil, "name: test\nnodes: {topology: cluster}\nlock: {algorithm: set-nx-px}\n"+
+			"faults:\n  - {at: 1s, cut: {groups: [[A], [B]], bus: %v, direction: requests}}\n", bus))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lift, err := s.Variants[0].Setup.Faults.List[0].Params.Begin(recordingWorld{w, disturbed})
+		if err != nil || lift() != nil {
+			t.Fatal(err)
+		}
+		want := map[world.Link]world.Direction{{From: "A", To: "B", Bus: true}: world.Requests, {From: "B", To: "A", Bus: true}: world.Answers}
+		if !bus {
+			want[world.Link{From: "A", To: "B"}], want[world.Link{From: "B", To: "A"}] = world.Requests, world.Answers
+		}
+		if !maps.Equal(want, disturbed) {
+			t.Errorf("bus alone: %v: %v", bus, disturbed)
+		}
+	}
+}
+
+// recordingWorld tells which links are disturbed, which way.
+type recordingWorld struct {
+	world.World
+	disturbed map[world.Link]world.Direction
+}
+
+func (w recordingWorld) Disturb(links []world.Link, d world.Disturbance) (lift func() error, err error) {
+	for _, l := range links {
+		w.disturbed[l] = d.Direction
+	}
+	return func() error { return nil }, nil
+}

@@ -187,7 +187,7 @@ func castFrom(key string) []string {
 	switch key {
 	case "client":
 		return []string{"workload.clients"}
-	case "node", "nodes", "to", "replica", "sentinel", "node or sentinel":
+	case "node", "nodes", "to", "bus", "failover", "replica", "sentinel", "node or sentinel":
 		return []string{"nodes.count", "nodes.topology", "nodes.sentinels", "nodes.primaries", "nodes.replicas"}
 	case "groups":
 		return []string{"nodes.count", "nodes.topology", "nodes.sentinels", "nodes.primaries", "nodes.replicas", "workload.clients"}

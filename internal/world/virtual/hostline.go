@@ -16,7 +16,7 @@ func (h *Host) Dial(to string, port int, end End) (*ServerConn, error) {
 	p.conns = append(p.conns, opener)
 	far := &openerEnd{}
 	opener.far = far
-	x := h.w.lineLink(h, target)
+	x := h.w.lineLink(h, target, h.w.spec.Cluster != nil && port > busPorts)
 	far.conn = x.dial(func() { opener.broke(!far.conn.open) })
 	far.conn.onOpen = func() {
 		h.runOrDefer(func() {
@@ -36,13 +36,20 @@ func (h *Host) Dial(to string, port int, end End) (*ServerConn, error) {
 	return opener, nil
 }
 
-// lineLink is the link of connections that one host opens to another.
-func (w *World) lineLink(from, to *Host) *peerLink {
-	i := slices.IndexFunc(w.peerLinks, func(x *peerLink) bool { return x.ends[answers] == endpoint(from) && x.ends[requests] == endpoint(to) })
+// busPorts is how much higher than for its clients a node of a Redis Cluster listens for the others.
+const busPorts = 10_000
+
+// lineLink is the link of connections that one host opens to another, to the bus of its cluster or else.
+func (w *World) lineLink(from, to *Host, bus bool) *peerLink {
+	i := slices.IndexFunc(w.peerLinks, func(x *peerLink) bool {
+		return x.ends[answers] == endpoint(from) && x.ends[requests] == endpoint(to) && x.name.Bus == bus
+	})
 	if i >= 0 {
 		return w.peerLinks[i]
 	}
-	return w.newPeerLink(from.name, to.name, [2]endpoint{requests: to, answers: from})
+	x := w.newPeerLink(from.name, to.name, [2]endpoint{requests: to, answers: from})
+	x.name.Bus = bus
+	return x
 }
 
 // openerEnd is what the connection leads to for the host that opened it, takerEnd for the one that took it.

@@ -573,21 +573,24 @@ func (w *World) newServers() error {
 
 // linkServers makes the links between hosts that there are from the start. Others are there when somebody dials.
 func (w *World) linkServers() {
-	all := func(senders, receivers []*Host) {
+	all := func(senders, receivers []*Host, bus bool) {
 		for _, from := range senders {
 			for _, to := range receivers {
 				if from != to {
-					w.lineLink(from, to)
+					w.lineLink(from, to, bus)
 				}
 			}
 		}
 	}
 	switch {
 	case w.spec.Cluster != nil, w.spec.Sentinel != nil:
-		all(w.nodes, w.nodes)
-		all(w.watchers, slices.Concat(w.nodes, w.watchers))
+		all(w.nodes, w.nodes, false)
+		all(w.watchers, slices.Concat(w.nodes, w.watchers), false)
 	case w.spec.Replicated:
-		all(w.nodes[1:], w.nodes[:1])
+		all(w.nodes[1:], w.nodes[:1], false)
+	}
+	if w.spec.Cluster != nil {
+		all(w.nodes, w.nodes, true)
 	}
 }
 

@@ -14,6 +14,7 @@ func TestClosedTypesReadWhatTheyWrite(t *testing.T) {
 	readsWhatItWrites(t, WallClock, MonotonicClock)
 	readsWhatItWrites(t, NoPersistence, RDB, AOFNo, AOFEverysec, AOFAlways)
 	readsWhatItWrites(t, KeepData, KeepNothing, KeepSynced)
+	readsWhatItWrites(t, Takeover, ForcedFailover, PlainFailover)
 	readsWhatItWrites(t, KeysFirst, KeysLast, KeysLeft)
 }
 

@@ -295,6 +295,34 @@ type Keeper interface {
 	Fill(node string) (empty func() error, err error)
 }
 
+// Failover is how a replica becomes the primary.
+type Failover uint8
+
+// Ways of a failover.
+const (
+	// Takeover: it asks nobody, and has become it when it was told to.
+	Takeover Failover = iota
+	// ForcedFailover: a replica of a cluster asks the primaries for their votes, whatever its own primary does, and whatever it has itself.
+	ForcedFailover
+	// PlainFailover: it asks its primary first, which stands still until the replica has all that it has.
+	PlainFailover
+)
+
+var failoverNames = []string{Takeover: "takeover", ForcedFailover: "force", PlainFailover: "plain"}
+
+// Check refuses what there is not.
+func (f Failover) Check() error { return check(failoverNames, "failover", f) }
+
+func (f Failover) String() string { return wordOf(failoverNames, "failover", f) }
+
+// MarshalText writes its name.
+func (f Failover) MarshalText() ([]byte, error) { return marshal(failoverNames, "failover", f) }
+
+// UnmarshalText reads its name.
+func (f *Failover) UnmarshalText(text []byte) error {
+	return unmarshal(failoverNames, "failover", text, f)
+}
+
 // SlotKeys says when the keys of a slot move with it from one primary of a cluster to another.
 type SlotKeys uint8
 
@@ -325,6 +353,9 @@ func (k *SlotKeys) UnmarshalText(text []byte) error { return unmarshal(slotKeysN
 type Replicator interface {
 	// Promote makes a replica the primary and leads the clients there.
 	Promote(node string) error
+	// Failover tells a replica of a cluster to become the primary in another way than to take over. It returns when the replica has said
+	// that it will try.
+	Failover(node string, how Failover) error
 	// MoveSlot begins to move the slot of the lock to another primary of a cluster, as redis-cli does. It returns when the slot is open
 	// between the two, and its keys are where they are to be then; finish ends the move. Where one of the two is dead by then, it stays as
 	// it is.

@@ -213,6 +213,9 @@ func (w *World) Promote(name string) error {
 	return nil
 }
 
+// Failover implements world.Replicator.
+func (w *World) Failover(string, world.Failover) error { return errors.New(world.NoLiveCluster) }
+
 // MoveSlot implements world.Replicator.
 func (w *World) MoveSlot(string, world.SlotKeys) (finish func() error, err error) {
 	return nil, errors.New(world.NoLiveCluster)

@@ -76,6 +76,24 @@ func (h *Host) order(words ...string) (answer any, err error) {
 	return answer, nil
 }
 
+// Failover implements world.Replicator.
+func (w *World) Failover(name string, how world.Failover) error {
+	w.touchAll()
+	h := w.node(name)
+	if w.spec.Cluster == nil || w.servers == nil {
+		return errors.New(world.NoModelOfCluster)
+	}
+	if h == nil || h == w.store {
+		return fmt.Errorf("no replica %q", name)
+	}
+	words := []string{"cluster", "failover"}
+	if how != world.PlainFailover {
+		words = append(words, how.String())
+	}
+	_, err := h.order(words...)
+	return err
+}
+
 // member is a node of a cluster as it sees itself.
 type member struct {
 	*Host

@@ -208,6 +208,11 @@ func (w *World) NodeTime(string) (time.Duration, error) { return w.Now(), nil }
 // Promote implements world.Replicator.
 func (w *World) Promote(node string) error { return w.do("promote %s", node) }
 
+// Failover implements world.Replicator.
+func (w *World) Failover(node string, how world.Failover) error {
+	return w.do("failover %s %s", node, how)
+}
+
 // MoveSlot implements world.Replicator.
 func (w *World) MoveSlot(to string, _ world.SlotKeys) (finish func() error, err error) {
 	return func() error { return w.do("finish slot %s", to) }, w.do("move slot %s", to)

@@ -188,7 +188,11 @@ func (w *World) Links() []world.Link { return slices.Clone(w.AllLinks) }
 
 // Disturb implements world.Network.
 func (w *World) Disturb(links []world.Link, d world.Disturbance) (func() error, error) {
-	what := fmt.Sprintf("%s %v", d.Kind, links)
+	names := make([]struct{ from, to string }, len(links))
+	for i, l := range links {
+		names[i].from, names[i].to = l.From, l.To
+	}
+	what := fmt.Sprintf("%s %v", d.Kind, names)
 	return func() error { return w.do("lift %s", what) }, w.do("%s", what)
 }
 

@@ -79,7 +79,7 @@ func (l *Where) Check(c Cast) []Complaint {
 	if len(l.Groups) > 0 {
 		list = append(list, l.checkGroups(c)...)
 	} else if l.Bus {
-		list = append(list, Complaint{Key: "bus", Message: "the bus is struck between groups of nodes: say which"})
+		list = append(list, Complaint{Message: "the bus is struck between groups of nodes: say which"})
 	}
 	return list
 }

@@ -76,6 +76,10 @@ docker-engine: ## Run a Docker engine of our own until Ctrl-C, and say how to us
 servers: ## Bring servers of other versions (Redis 6.2, 8.0, 8.2, Valkey 8.1, 9.1) into .cache/servers/; nothing is installed
 	@sh scripts/servers.sh
 
+.PHONY: libraries
+libraries: ## Bring the lock libraries of npm, PyPI and Maven that adapters/ puts on trial into .cache/libraries/; nothing is installed
+	@sh scripts/libraries.sh
+
 .PHONY: servers-table
 servers-table: setup build servers ## Run all scenarios in virtual time on each of these servers, print the table of docs/reference/nodes.md
 	@sh scripts/servers-table.sh $(BIN)/sim
@@ -200,7 +204,7 @@ mutants: setup-test ## Change what verdicts rest on, one operator at a time, and
 	$(call tool,mutants) $(P)
 
 .PHONY: track-record
-track-record: setup build adapters ## Audit and search the libraries of adapters/ (hours; FOR=20m ONLY='redsync redis-py' JOBS=8), write docs/track-record.md
+track-record: setup build adapters libraries ## Audit and search the libraries of adapters/ (hours; FOR=20m ONLY='redsync redis-py' JOBS=8), write docs/track-record.md
 	$(call tool,trackrecord) -for $(or $(FOR),20m) -only '$(ONLY)' -jobs $(or $(JOBS),0)
 
 .PHONY: track-record-pages

@@ -39,7 +39,22 @@ var libraries = map[string]struct {
 	"tooz":               {nodes: 1, taken: "refused", gone: "refused"},
 	"node-redis":         {nodes: 1, taken: "refused", gone: "refused"},
 	"ruby-redis":         {nodes: 1, taken: "refused", gone: "refused"},
+
+	"redlock-5":                       {nodes: 3, taken: "refused", gone: "refused"},
+	"redlock-5-tuned":                 {nodes: 3, taken: "refused", gone: "refused"},
+	"redlock-4-tuned":                 {nodes: 3, taken: "refused", gone: "refused"},
+	"sesame-redlock-tuned":            {nodes: 3, taken: "refused", gone: "refused"},
+	"redis-semaphore":                 {nodes: 1, taken: "refused", gone: "released"},
+	"redis-semaphore-redlock-tuned":   {nodes: 3, taken: "refused", gone: "released"},
+	"redlock-universal":               {nodes: 1, taken: "refused", gone: "refused"},
+	"redlock-universal-redlock-tuned": {nodes: 3, taken: "refused", gone: "refused"},
+	"ioredis-lock":                    {nodes: 1, taken: "refused", gone: "refused"},
+	"node-redis-warlock":              {nodes: 1, taken: "refused", gone: "refused"},
+	"redis-lock":                      {nodes: 1, taken: "unknown", gone: "released"},
 }
+
+// waitForEver are those whose clients have no time limit for an answer.
+var waitForEver = []string{"node-redis", "redlock-5", "redis-semaphore", "ioredis-lock", "node-redis-warlock"}
 
 // elsewhere are those that keep it elsewhere.
 var elsewhere = []string{"etcd", "advisory"}
@@ -99,6 +114,9 @@ var needs = map[string]struct{ what, file string }{
 	"symfony_lock.php": {"php-symfony-lock", "/usr/share/php/Symfony/Component/Lock"},
 }
 
+// brought are the folders of programs whose libraries `make libraries` brings.
+var brought = []string{"node"}
+
 // commandOf starts the lock program of a library.
 func commandOf(t testing.TB, l library) []string {
 	t.Helper()
@@ -106,6 +124,12 @@ func commandOf(t testing.TB, l library) []string {
 	if need, is := needs[filepath.Base(words[0])]; is {
 		if found, _ := filepath.Glob(need.file); len(found) == 0 {
 			suite.Lacks(t, need.what)
+		}
+	}
+	if dir, _ := filepath.Split(words[0]); slices.Contains(brought, filepath.Base(dir)) {
+		suite.All(t)
+		if _, err := os.Stat(filepath.Join(docstest.Root(t), ".cache", "libraries", filepath.Base(dir), "complete")); err != nil {
+			suite.Lacks(t, "the libraries of make libraries")
 		}
 	}
 	words[0] = adapter(t, words[0])
@@ -337,10 +361,10 @@ func TestKeyIsGone(t *testing.T) {
 	})
 }
 
-// TestSilentNode: a node that does not answer leaves doubt. node-redis waits for ever.
+// TestSilentNode: a node that does not answer leaves doubt.
 func TestSilentNode(t *testing.T) {
 	inEach(t, func(p *play) {
-		if p.Name == "node-redis" {
+		if slices.Contains(waitForEver, p.Name) {
 			p.Skip("it waits for ever")
 		}
 		c := p.start("c1", 5*time.Second, p.nodes...)

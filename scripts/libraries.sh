@@ -1,0 +1,51 @@
+#!/bin/sh
+# Brings the lock libraries that the programs in adapters/node, adapters/python and adapters/java put on trial into a folder, in the versions that
+# these folders name: libraries.sh [FOLDER]
+# npm, pip and Maven fetch them from where they are configured to. Nothing is installed elsewhere, so any user can do this. What is there already
+# stays. What cannot be had is named, with the reason, and the others come all the same: exit code 1 at the end.
+set -eu
+cd "$(dirname "$0")/.."
+libraries=${1:-.cache/libraries}
+mkdir -p "$libraries"
+libraries=$(cd "$libraries" && pwd)
+log=$(mktemp "${TMPDIR:-/tmp}/redlock-sim-libraries.XXXXXX")
+trap 'rm -f "$log"' EXIT
+trap 'exit 130' INT TERM HUP
+missing=0
+
+# bring NAME TOOL FILE... -- COMMAND...: runs the command, which fills the folder $libraries/NAME, if it was not filled with the same FILEs.
+bring() {
+	name=$1 tool=$2
+	shift 2
+	wanted=
+	while [ "$1" != -- ]; do
+		wanted="$wanted$(cat "$1")"
+		shift
+	done
+	shift
+	if [ -f "$libraries/$name/complete" ] && [ "$(cat "$libraries/$name/complete")" = "$wanted" ]; then
+		echo "libraries: $libraries/$name"
+		return
+	fi
+	rm -rf "${libraries:?}/$name"
+	mkdir -p "$libraries/$name"
+	why=
+	command -v "$tool" >/dev/null 2>&1 || why="$tool is missing"
+	[ -n "$why" ] || "$@" >"$log" 2>&1 || why="$tool does not bring them; is its registry reached?"
+	if [ -n "$why" ]; then
+		missing=1
+		echo "libraries: those of $name cannot be had here: $why" >&2
+		[ ! -s "$log" ] || tail -n 5 "$log" | sed 's/^/libraries:   /' >&2
+		return
+	fi
+	printf '%s\n' "$wanted" >"$libraries/$name/complete"
+	echo "libraries: $libraries/$name"
+}
+
+from_npm() {
+	cp adapters/node/package.json adapters/node/package-lock.json adapters/node/.npmrc "$libraries/node/"
+	npm ci --prefix "$libraries/node" --silent
+}
+
+bring node npm adapters/node/package.json adapters/node/package-lock.json -- from_npm
+exit $missing

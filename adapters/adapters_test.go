@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -24,8 +23,8 @@ var libraries = map[string]string{
 	"ruby-redis/ruby_redis.rb":  "/usr/share/rubygems-integration/all/gems/redis-*",
 }
 
-// brought are the folders of programs whose libraries `make libraries` brings.
-var brought = []string{"node"}
+// brought are the folders of the libraries that `make libraries` brings, by the name of the program.
+var brought = make(map[string]string)
 
 var bin string
 
@@ -56,7 +55,7 @@ func readLibraries() (build []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []struct{ Name, Command string }
+	var list []struct{ Name, Command, Brought string }
 	if err := json.Unmarshal(text, &list); err != nil {
 		return nil, err
 	}
@@ -66,7 +65,7 @@ func readLibraries() (build []string, err error) {
 			command[0], build = program, append(build, "./"+program)
 		}
 		command[0] = strings.TrimPrefix(command[0], "adapters/")
-		commands[l.Name] = command
+		commands[l.Name], brought[l.Name] = command, l.Brought
 	}
 	return build, nil
 }
@@ -81,7 +80,7 @@ func lookFor(t *testing.T, name string) string {
 			t.Skip("this machine lacks: " + library)
 		}
 	}
-	if folder := filepath.Dir(program); slices.Contains(brought, folder) {
+	if folder := brought[name]; folder != "" {
 		if os.Getenv("REDLOCK_SIM_TESTS") == "" {
 			t.Skip("left to make test-all")
 		}

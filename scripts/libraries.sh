@@ -47,5 +47,13 @@ from_npm() {
 	npm ci --prefix "$libraries/node" --silent
 }
 
+from_pip() { # from_pip NAME REQUIREMENTS: for the python3 that the programs find
+	python3 -m pip --disable-pip-version-check install --quiet --no-deps --no-warn-conflicts --root-user-action ignore \
+		--target "$libraries/$1" --requirement "$2"
+}
+
+bring python python3 adapters/python/requirements.txt -- from_pip python adapters/python/requirements.txt
+bring aioredlock python3 adapters/python/aioredlock.txt -- from_pip aioredlock adapters/python/aioredlock.txt
+bring redlock-ng python3 adapters/python/redlock-ng.txt -- from_pip redlock-ng adapters/python/redlock-ng.txt
 bring node npm adapters/node/package.json adapters/node/package-lock.json -- from_npm
 exit $missing

@@ -24,7 +24,7 @@ export const versionOf = (name) => JSON.parse(readFileSync(`${folder}/node_modul
 
 /** The class of ioredis 5. It reads its own package at the first connection. Here it has done that before the first trial. */
 export async function ioredis() {
-  await load('ioredis/built/utils').getPackageMeta()
+  await load('ioredis/built/utils').getPackageMeta?.() // ioredis 4 does not
   return load('ioredis')
 }
 

@@ -1,25 +1,31 @@
 #!/usr/bin/python3
-"""The lock program of redis-py's redis.lock.Lock."""
+"""The lock program of redis-py's redis.lock.Lock. --newest: with that of `make libraries`."""
 import os
 import sys
 
-import redis
-from redis.cluster import ClusterNode, RedisCluster
-from redis.exceptions import LockNotOwnedError
-from redis.sentinel import Sentinel
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "python"))
+from libraries import Doubt, use  # noqa: E402
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "sdk", "python"))
+if "--newest" in sys.argv:
+    use("redis")
+import redis  # noqa: E402
+from redis.cluster import ClusterNode, RedisCluster  # noqa: E402
+from redis.exceptions import LockNotOwnedError  # noqa: E402
+from redis.sentinel import Sentinel  # noqa: E402
 from sim_adapter import Grant, Program, Refused, serve  # noqa: E402
+
+doubt = Doubt(redis.connection.Connection)
 
 
 def sure(action):
-    """Makes a refusal of the one error that redis-py raises because a node said no. LockError
-    comes, too, when an earlier release failed on its way: then the key may stay."""
+    """Makes a refusal of the one error that redis-py raises because a node said no, if it repeated no command: it does
+    that since its version 6, and in a cluster. LockError comes, too, when an earlier release failed on its way: then the key may stay."""
     def call():
+        begin = doubt.count
         try:
             action()
         except LockNotOwnedError as err:
-            raise Refused(str(err)) from err
+            raise Refused(str(err)) if doubt.count == begin else err
     return call
 
 
@@ -42,8 +48,9 @@ def open_lock(setup):
     def acquire(wait):
         # Requests come in several threads.
         lock = setup.lock_object(lambda: client.lock(setup.key, timeout=setup.ttl, thread_local=False))
+        begin = doubt.count
         if not lock.acquire(blocking_timeout=wait):
-            raise Refused("taken")  # the reply to each SET has arrived: redis-py repeats none
+            raise Refused("taken") if doubt.count == begin else RuntimeError("taken, or the reply to a SET of ours was lost")
         return Grant(release=sure(lock.release), extend=sure(lock.reacquire), owner=lock.local.token)
 
     return acquire

@@ -76,7 +76,8 @@ public final class SimAdapter {
         @SuppressWarnings("unchecked")
         public <T> T lockObject(Supplier<T> make) {
             synchronized (SimAdapter.class) {
-                if (!oneObject || lockObject == null) lockObject = make.get();
+                if (!oneObject) return make.get();
+                if (lockObject == null) lockObject = make.get();
                 return (T) lockObject;
             }
         }

@@ -70,7 +70,7 @@ final class Setup
     /** The lock object to ask with: a new one, or the first one again, as the simulator asks. */
     public function lockObject(callable $make): mixed
     {
-        return $this->object = $this->oneObject && $this->object !== null ? $this->object : $make();
+        return $this->oneObject ? $this->object ??= $make() : $make();
     }
 
     /** Reports that the program is at the point and waits until the simulator lets it go on,

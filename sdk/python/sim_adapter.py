@@ -99,7 +99,9 @@ class Setup:
 
     def lock_object(self, make: Callable[[], Any]) -> Any:
         """The lock object to ask with: a new one, or the first one again, as the simulator asks of a program that says one-object."""
-        if not self.one_object or self._object is None:
+        if not self.one_object:
+            return make()  # and nothing of ours refers to it: it may be forgotten
+        if self._object is None:
             self._object = make()
         return self._object
 

@@ -42,7 +42,7 @@ module SimAdapter
   Setup = Struct.new(:client, :seed, :key, :ttl, :node_timeout, :options, :nodes, :topology, :sentinels, :master, :points,
                      :one_object) do
     # The lock object to ask with: a new one from the block, or the first one again, as the simulator asks.
-    def lock_object = @object = (one_object && @object) || yield
+    def lock_object = one_object ? (@object ||= yield) : yield
 
     # Reports that the program is at the point and waits until the simulator lets it go on,
     # where the point is armed; else does nothing.

@@ -16,6 +16,8 @@ type Library struct {
 	Command string `json:"command"`
 	// Homepage is that of the library.
 	Homepage string `json:"homepage"`
+	// Brought is the folder below .cache/libraries that `make libraries` makes for it; empty: it is installed, or built.
+	Brought string `json:"brought,omitempty"`
 }
 
 func ReadLibraries(file string) (list []Library, err error) {

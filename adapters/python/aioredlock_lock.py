@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""The lock program of aioredlock."""
+from libraries import use
+
+use("aioredlock", "aioredlock")
+import asyncio  # noqa: E402
+import threading  # noqa: E402
+from importlib.metadata import version  # noqa: E402
+
+from aioredlock import Aioredlock  # noqa: E402
+from sim_adapter import Grant, Program, serve  # noqa: E402
+
+DELAY = 0.2  # s between two tries, by default, more or less 0.1
+
+
+def open_lock(setup):
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+
+    def run(coroutine):
+        return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+
+    async def make():
+        return Aioredlock([{"host": n.host, "port": n.port, **({"password": n.password} if n.password else {})} for n in setup.nodes])
+
+    if any(n.tls or n.username for n in setup.nodes):
+        raise ValueError("aioredis 1 can neither check the name of a server behind a proxy nor log in as a user")
+    manager = run(make())
+
+    def acquire(wait):
+        manager.retry_count = max(1, int((wait or 86_400) / DELAY))
+        try:
+            lock = run(manager.lock(setup.key, lock_timeout=setup.ttl))
+        finally:
+            manager.retry_count = 3  # its default: that of an extension
+        return Grant(release=lambda: run(manager.unlock(lock)), extend=lambda: run(manager.extend(lock)), owner=lock.id)
+
+    return acquire
+
+
+serve(Program("aioredlock", version("aioredlock"), kind="quorum", keys=["{key}"], can=["extend", "owner"],
+              homepage="https://github.com/joanvila/aioredlock", about=f"client aioredis {version('aioredis')} with its defaults"), open_lock)

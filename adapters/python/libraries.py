@@ -1,0 +1,70 @@
+"""What the lock programs of this folder share: where their libraries are, the SDK, and clients of redis-py."""
+import importlib.util
+import os
+import sys
+
+ROOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
+sys.path.insert(0, os.path.join(ROOT, "sdk", "python"))
+TUNED = "--tuned" in sys.argv
+
+
+def use(package, folder="python"):
+    """Finds a package in what `make libraries` has brought, or in the virtual environment that this Python is of. Without it the program says
+    how to get it, and ends."""
+    if sys.prefix == sys.base_prefix:
+        sys.path.insert(0, os.path.join(ROOT, ".cache", "libraries", folder))
+    if importlib.util.find_spec(package) is None:
+        sys.exit(f"{package} is not in {sys.path[0]}: make libraries")
+
+
+class Doubt:
+    """Counts what makes an answer of a library doubtful: redis-py repeats a command whose connection was lost, and most libraries take an error for a
+    no. Connections of redis-py are counted that were given up, and answers that are errors, but for those at the beginning of a connection."""
+
+    def __init__(self, connection):
+        self.count = 0
+        for name in ("on_connect", "on_connect_check_health"):
+            if hasattr(connection, name):
+                setattr(connection, name, self.begins(getattr(connection, name)))
+        connection.disconnect = self.counted(connection.disconnect)
+        connection.read_response = self.read(connection.read_response)
+
+    def begins(self, method):
+        def call(this, *args, **kwargs):
+            this.begins = True
+            try:
+                return method(this, *args, **kwargs)
+            finally:
+                this.begins = False
+        return call
+
+    def counted(self, method):
+        def call(this, *args, **kwargs):
+            self.count += 1
+            return method(this, *args, **kwargs)
+        return call
+
+    def read(self, method):
+        def call(this, *args, **kwargs):
+            try:
+                return method(this, *args, **kwargs)
+            except Exception as err:
+                self.count += not this.begins and type(err).__name__ != "NoScriptError"
+                raise
+        return call
+
+
+def connect(setup, **more):
+    """Clients of redis-py for the nodes. With --tuned they send nothing twice."""
+    import redis
+    if TUNED:
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+        more["retry"] = Retry(NoBackoff(), 0)
+    if any(n.tls for n in setup.nodes):
+        raise ValueError("redis-py cannot check the name of a server behind a proxy")
+    more.setdefault("socket_timeout", setup.node_timeout or None)
+    clients = [redis.Redis(host=n.host, port=n.port, username=n.username or None, password=n.password or None, **more) for n in setup.nodes]
+    for c in clients:
+        setup.on_close(c.connection_pool.disconnect)
+    return clients

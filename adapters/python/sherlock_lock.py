@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""The lock program of sherlock's RedisLock. Its times are whole seconds."""
+from libraries import Doubt, connect, use
+
+use("sherlock")
+import redis  # noqa: E402
+import sherlock  # noqa: E402
+from sherlock.lock import LockException, LockTimeoutException  # noqa: E402
+from sim_adapter import Grant, Program, Refused, Unsupported, serve  # noqa: E402
+
+try:
+    from importlib.metadata import version
+except ImportError:
+    from importlib_metadata import version
+
+doubt = Doubt(redis.connection.Connection)
+
+
+def sure(action, no):
+    """Raises Refused if the library says no, and that is the nodes' answer."""
+    begin = doubt.count
+    try:
+        done = action()
+    except no as err:
+        raise Refused(str(err)) if doubt.count == begin else err
+    if done is False:
+        raise Refused("no") if doubt.count == begin else RuntimeError("no")
+
+
+def open_lock(setup):
+    if len(setup.nodes) > 1:
+        raise Unsupported("it locks on one node")
+    client, = connect(setup)
+
+    def acquire(wait):
+        lock = sherlock.RedisLock(setup.key, client=client, expire=int(setup.ttl), timeout=wait, retry_interval=0.1)
+        sure(lock.acquire, LockTimeoutException)
+        return Grant(release=lambda: sure(lock.release, LockException), extend=lambda: sure(lock.renew, LockException), owner=lock._owner)
+
+    return acquire
+
+
+serve(Program("sherlock", version("sherlock"), kind="single", keys=["{key}"], can=["extend", "owner", "setup-again"],
+              ttl_min_ms=1000, ttl_step_ms=1000, homepage="https://github.com/py-sherlock/sherlock",
+              about=f"RedisLock; client redis-py {redis.__version__}, socket_timeout as in setup, its own retries"), open_lock)

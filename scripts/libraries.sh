@@ -52,6 +52,13 @@ from_pip() { # from_pip NAME REQUIREMENTS: for the python3 that the programs fin
 		--target "$libraries/$1" --requirement "$2"
 }
 
+from_maven() {
+	cp adapters/java/pom.xml "$libraries/java/"
+	mvn --quiet --batch-mode --file "$libraries/java/pom.xml" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=lib &&
+		javac -nowarn -cp "$libraries/java/lib/*" -sourcepath sdk/java -d "$libraries/java/classes" adapters/java/*.java
+}
+
+bring java mvn adapters/java/pom.xml adapters/java/*.java sdk/java/*.java -- from_maven
 bring python python3 adapters/python/requirements.txt -- from_pip python adapters/python/requirements.txt
 bring aioredlock python3 adapters/python/aioredlock.txt -- from_pip aioredlock adapters/python/aioredlock.txt
 bring redlock-ng python3 adapters/python/redlock-ng.txt -- from_pip redlock-ng adapters/python/redlock-ng.txt

@@ -36,7 +36,6 @@ func install(ctx context.Context, root string, p *Piece, version string, args []
 	case "maven":
 		packages[0] += ":" + version
 		words, err = buildJava(ctx, root, dir, p.Program, packages)
-		words = append(words, version)
 	default:
 		err = fmt.Errorf("nothing is known of the installer %q", p.Installer)
 	}
@@ -61,7 +60,7 @@ func buildGo(ctx context.Context, root, dir string, p *Piece, version, binary st
 		[]string{"go", "build", "-mod=mod", "-o", binary, "./" + p.Program})
 }
 
-// buildJava brings jars into a folder, compiles a lock program of the museum's folder java with them, and returns what starts it.
+// buildJava brings jars into a folder, compiles a lock program of adapters/java with them, and returns what starts it.
 func buildJava(ctx context.Context, root, dir, program string, packages []string) ([]string, error) {
 	var pom strings.Builder
 	pom.WriteString("<project><modelVersion>4.0.0</modelVersion><groupId>museum</groupId><artifactId>museum</artifactId>" +
@@ -82,7 +81,7 @@ func buildJava(ctx context.Context, root, dir, program string, packages []string
 		return nil, err
 	}
 	classes, jars := filepath.Join(dir, "classes"), filepath.Join(dir, "lib", "*")
-	sources := filepath.Join(root, folder, "java")
+	sources := filepath.Join(root, "adapters", "java")
 	err := steps(ctx, dir,
 		[]string{"mvn", "--quiet", "--batch-mode", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=lib"},
 		[]string{"javac", "-cp", jars, "-sourcepath", sources + ":" + filepath.Join(root, "sdk", "java"), "-d", classes,

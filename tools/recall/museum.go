@@ -36,8 +36,8 @@ type Piece struct {
 	Installer string   `json:"installer,omitempty"`
 	Package   string   `json:"package,omitempty"`
 	With      []string `json:"with,omitempty"`
-	// Program is the file of its lock program in the folder of the museum, the folder in adapters/ of one in Go, or the class of one in
-	// Java in the museum's folder java, and Args its arguments;
+	// Program is the file of its lock program, from the folder of the museum, the folder in adapters/ of one in Go, or the class of one in
+	// adapters/java, and Args its arguments;
 	// MendedArgs are those of the mended version, where users have to ask for the mend.
 	Program    string   `json:"program,omitempty"`
 	Args       []string `json:"args,omitempty"`

@@ -26,7 +26,7 @@ func TestMuseum(t *testing.T) {
 		case "go":
 			file = filepath.Join(root, "adapters", p.Program, "main.go")
 		case "maven":
-			file = filepath.Join(root, folder, "java", p.Program+".java")
+			file = filepath.Join(root, "adapters", "java", p.Program+".java")
 		}
 		if _, err := os.Stat(file); err != nil {
 			t.Errorf("%s: %v", p.ID, err)

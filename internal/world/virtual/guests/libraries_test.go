@@ -60,6 +60,13 @@ var libraries = map[string]struct {
 	"aioredlock":                      {nodes: 3, taken: "unknown", gone: "released"},
 	"redlock-ng":                      {nodes: 3, taken: "refused", gone: "released"},
 	"redlock-py-tuned":                {nodes: 3, taken: "refused", gone: "released"},
+	"redisson":                        {nodes: 1, taken: "refused", gone: "refused"},
+	"redisson-watchdog":               {nodes: 1, taken: "refused", gone: "refused"},
+	"redisson-fair":                   {nodes: 1, taken: "refused", gone: "released"},
+	"redisson-redlock":                {nodes: 3, taken: "unknown", gone: "released"},
+	"shedlock":                        {nodes: 1, taken: "refused", gone: "released"},
+	"spring-registry":                 {nodes: 1, taken: "refused", gone: "refused"},
+	"spring-registry-pubsub":          {nodes: 1, taken: "refused", gone: "refused"},
 }
 
 // waitForEver are those whose clients have no time limit for an answer.
@@ -294,12 +301,16 @@ func (p *play) do(s *TestbedServer, words ...string) any {
 	return answers[0]
 }
 
-// keys are those of a node that belong to the lock. tooz keeps one beside it, to say that its coordinator lives, and python-redis-lock one that
-// wakes up who waits.
+// beside are the beginnings of keys that are not the lock: tooz says by one that its coordinator lives, python-redis-lock wakes up by one who
+// waits, and Redisson keeps the answer to a release.
+var beside = []string{"_tooz_beats:", "lock-signal:", "redisson_unlock_latch:"}
+
+// keys are those of a node that belong to the lock.
 func (p *play) keys(s *TestbedServer) (list []string) {
 	p.Helper()
 	for _, key := range p.do(s, "KEYS", "*").([]any) {
-		if key := fmt.Sprint(key); !strings.HasPrefix(key, "_tooz_beats:") && !strings.HasPrefix(key, "lock-signal:") {
+		key := fmt.Sprint(key)
+		if !slices.ContainsFunc(beside, func(begins string) bool { return strings.HasPrefix(key, begins) }) {
 			list = append(list, key)
 		}
 	}

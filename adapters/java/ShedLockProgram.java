@@ -6,17 +6,18 @@ import net.javacrumbs.shedlock.core.LockProvider;
 import net.javacrumbs.shedlock.core.SimpleLock;
 import net.javacrumbs.shedlock.provider.redis.spring.RedisLockProvider;
 
-/** The lock program of ShedLock on Redis: VERSION, and --safe: with its safe update. */
+/** The lock program of ShedLock on Redis. --safe: with its safe update. */
 final class ShedLockProgram {
     static final int PAUSE_MS = 50; // between two tries: ShedLock itself tries once
 
     public static void main(String[] args) {
         boolean safe = List.of(args).contains("--safe");
-        SimAdapter.serve(new SimAdapter.Program("ShedLock", args[0], "single", "job-lock:default:{key}")
-                .with("homepage", "https://github.com/lukas-krecan/ShedLock"), setup -> {
+        SimAdapter.serve(new SimAdapter.Program("ShedLock" + (safe ? ", safe update" : ""), Library.version(RedisLockProvider.class), "single", "job-lock:default:{key}")
+                .with("homepage", "https://github.com/lukas-krecan/ShedLock").with("about", "client Lettuce with its defaults"), setup -> {
             LockProvider provider = provider(setup, safe);
             return wait -> {
                 long end = wait == null ? Long.MAX_VALUE : System.nanoTime() + (long) (wait * 1e6);
+                long begin = SpringProgram.BROKE.get();
                 var lease = Duration.ofMillis(setup.ttl().longValue());
                 while (true) {
                     var lock = provider.lock(new LockConfiguration(Instant.now(), setup.key(), lease, Duration.ZERO));
@@ -24,7 +25,7 @@ final class ShedLockProgram {
                         SimpleLock held = lock.get();
                         return new SimAdapter.Grant(held::unlock);
                     }
-                    if (System.nanoTime() + PAUSE_MS * 1_000_000L >= end) throw new SimAdapter.Refused("taken");
+                    if (System.nanoTime() + PAUSE_MS * 1_000_000L >= end) throw SpringProgram.no(begin, "taken");
                     Thread.sleep(PAUSE_MS);
                 }
             };

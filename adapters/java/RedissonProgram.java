@@ -1,0 +1,90 @@
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.redisson.Redisson;
+import org.redisson.RedissonRedLock;
+import org.redisson.api.RLock;
+import org.redisson.api.RedissonClient;
+import org.redisson.config.Config;
+import org.redisson.connection.ConnectionListener;
+
+/** The lock program of Redisson's RLock, with a lease. --watchdog: its watchdog renews it; --reenter: so, and each holder enters it twice; --fair: its fair
+ *  lock, with a lease; --redlock: RedissonRedLock over the nodes, with a lease; --multi: a lock over two names, with a lease in seconds. */
+final class RedissonProgram {
+    static final AtomicLong BROKE = new AtomicLong(); // connections
+
+    public static void main(String[] args) {
+        var flags = List.of(args);
+        String kind = flags.contains("--multi") ? "MultiLock" : flags.contains("--redlock") ? "RedLock" : flags.contains("--fair") ? "fair lock" : "RLock";
+        boolean renews = flags.contains("--watchdog") || flags.contains("--reenter");
+        boolean multi = kind.equals("MultiLock"), quorum = kind.equals("RedLock");
+        var program = new SimAdapter.Program("Redisson " + kind + (renews ? ", watchdog" : ""), Library.version(Redisson.class), quorum ? "quorum" : "single",
+                multi ? new String[] {"{key}", "{key}:second"} : new String[] {"{key}"});
+        if (multi) program.with("ttl_min_ms", 1000).with("ttl_step_ms", 1000);
+        if (renews) program.can("renew");
+        SimAdapter.serve(program.with("homepage", "https://github.com/redisson/redisson").with("about", "Redisson's own client with its defaults"), setup -> {
+            if (!quorum && setup.nodes().size() != 1) throw new SimAdapter.Unsupported("it locks on one node");
+            var clients = setup.nodes().stream().map(node -> connect(setup, node)).toList();
+            var client = clients.get(0);
+            long lease = renews ? -1 : setup.ttl().longValue();
+            return wait -> switch (kind) {
+                case "MultiLock" -> both(client, setup);
+                case "fair lock" -> once(client.getFairLock(setup.key()), wait, lease, true);
+                case "RedLock" -> once(new RedissonRedLock(clients.stream().map(c -> c.getLock(setup.key())).toArray(RLock[]::new)), wait, lease, false);
+                default -> flags.contains("--reenter") ? twice(client.getLock(setup.key()), wait) : once(client.getLock(setup.key()), wait, lease, true);
+            };
+        });
+    }
+
+    static RedissonClient connect(SimAdapter.Setup setup, SimAdapter.Node node) {
+        var config = new Config();
+        config.setLockWatchdogTimeout(setup.ttl().longValue()).setThreads(2).setNettyThreads(2);
+        config.setLazyInitialization(true); // a node may be down
+        config.setConnectionListener(new ConnectionListener() {
+            @Override public void onConnect(InetSocketAddress address) {}
+            @Override public void onDisconnect(InetSocketAddress address) { BROKE.incrementAndGet(); }
+        });
+        config.useSingleServer().setAddress("redis://" + node.host() + ":" + node.port())
+                .setUsername(node.username().isEmpty() ? null : node.username()).setPassword(node.password().isEmpty() ? null : node.password())
+                .setConnectionMinimumIdleSize(1).setConnectionPoolSize(4).setSubscriptionConnectionPoolSize(2);
+        return Redisson.create(config);
+    }
+
+    static long orForEver(Double wait) { return wait == null ? 86_400_000 : wait.longValue(); }
+
+    /** For a no: it is sure if no connection broke since. */
+    static Exception no(long broke, String why) { return BROKE.get() == broke ? new SimAdapter.Refused(why) : new IllegalStateException(why); }
+
+    static SimAdapter.Grant once(RLock lock, Double wait, long lease, boolean sure) throws Exception {
+        long begin = BROKE.get();
+        if (!lock.tryLock(orForEver(wait), lease, TimeUnit.MILLISECONDS)) throw sure ? no(begin, "taken") : new IllegalStateException("taken");
+        return new SimAdapter.Grant(() -> unlock(lock));
+    }
+
+    static SimAdapter.Grant twice(RLock lock, Double wait) throws Exception {
+        long begin = BROKE.get();
+        if (!lock.tryLock(orForEver(wait), -1, TimeUnit.MILLISECONDS)) throw no(begin, "taken");
+        if (!lock.tryLock(orForEver(wait), -1, TimeUnit.MILLISECONDS)) throw new IllegalStateException("its holder may not enter it again");
+        return new SimAdapter.Grant(() -> {
+            unlock(lock);
+            unlock(lock);
+        });
+    }
+
+    /** It waits for ever: a lock over several names that is to wait for less time asks in another way. */
+    static SimAdapter.Grant both(RedissonClient client, SimAdapter.Setup setup) {
+        var lock = client.getMultiLock(client.getLock(setup.key()), client.getLock(setup.key() + ":second"));
+        lock.lock(setup.ttl().longValue() / 1000, TimeUnit.SECONDS);
+        return new SimAdapter.Grant(() -> unlock(lock));
+    }
+
+    static void unlock(RLock lock) throws Exception {
+        long begin = BROKE.get();
+        try {
+            lock.unlock();
+        } catch (IllegalMonitorStateException err) {
+            throw no(begin, err.getMessage());
+        }
+    }
+}

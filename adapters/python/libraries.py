@@ -55,7 +55,7 @@ class Doubt:
 
 
 def connect(setup, **more):
-    """Clients of redis-py for the nodes. With --tuned they send nothing twice."""
+    """Clients of redis-py for the nodes, which obey the node timeout unless told otherwise. With --tuned they send nothing twice."""
     import redis
     if TUNED:
         from redis.backoff import NoBackoff

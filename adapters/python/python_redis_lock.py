@@ -9,6 +9,7 @@ import redis  # noqa: E402
 import redis_lock  # noqa: E402
 from sim_adapter import Grant, Program, Refused, Unsupported, serve  # noqa: E402
 
+DEFAULTS = {"socket_timeout": redis.connection.DEFAULT_SOCKET_TIMEOUT if hasattr(redis.connection, "DEFAULT_SOCKET_TIMEOUT") else None}
 RENEWS = "--renew" in sys.argv
 doubt = Doubt(redis.connection.Connection)
 
@@ -16,11 +17,11 @@ doubt = Doubt(redis.connection.Connection)
 def open_lock(setup):
     if len(setup.nodes) > 1:
         raise Unsupported("it locks on one node")
-    client, = connect(setup, socket_timeout=None)  # it waits by BLPOP
+    client, = connect(setup, **DEFAULTS)  # it waits by BLPOP, for up to a TTL: the node timeout would end that
     ttl = None if setup.ttl is None else int(setup.ttl)
 
     def acquire(wait):
-        lock = setup.lock_object(lambda: redis_lock.Lock(client, setup.key, expire=ttl, auto_renewal=RENEWS))
+        lock = redis_lock.Lock(client, setup.key, expire=ttl, auto_renewal=RENEWS)
         left = None if wait is None else int(wait)
         begin = doubt.count
         while not lock.acquire(blocking=left != 0, timeout=left and min(left, ttl or left) or None):  # the library refuses to wait for longer than a TTL
@@ -41,6 +42,6 @@ def open_lock(setup):
 
 
 serve(Program("python-redis-lock", redis_lock.__version__, kind="single", keys=["lock:{key}"],
-              can=["owner", "one-object"] + ["extend"] * hasattr(redis_lock.Lock, "extend") +
+              can=["owner"] + ["extend"] * hasattr(redis_lock.Lock, "extend") +
               (["renew", "forget"] if RENEWS else ["no-ttl"]), ttl_min_ms=1000, ttl_step_ms=1000,
               homepage="https://github.com/ionelmc/python-redis-lock", about=f"{'auto_renewal; ' * RENEWS}client redis-py {redis.__version__}"), open_lock)

@@ -70,7 +70,7 @@ var libraries = map[string]struct {
 }
 
 // waitForEver are those whose clients have no time limit for an answer.
-var waitForEver = []string{"node-redis", "redlock-5", "redis-semaphore", "ioredis-lock", "node-redis-warlock", "python-redis-lock", "python-redis-lock-renew", "aioredlock"}
+var waitForEver = []string{"node-redis", "redlock-5", "redis-semaphore", "ioredis-lock", "node-redis-warlock", "aioredlock"}
 
 // elsewhere are those that keep it elsewhere.
 var elsewhere = []string{"etcd", "advisory"}
@@ -301,8 +301,8 @@ func (p *play) do(s *TestbedServer, words ...string) any {
 	return answers[0]
 }
 
-// beside are the beginnings of keys that are not the lock: tooz says by one that its coordinator lives, python-redis-lock wakes up by one who
-// waits, and Redisson keeps the answer to a release.
+// beside are the beginnings of keys that are not the lock: tooz says by one that its coordinator lives, python-redis-lock wakes up by one
+// who waits, and Redisson keeps the answer to a release.
 var beside = []string{"_tooz_beats:", "lock-signal:", "redisson_unlock_latch:"}
 
 // keys are those of a node that belong to the lock.
@@ -345,7 +345,8 @@ func TestTurns(t *testing.T) {
 		}
 		c2.ask(p.taken, `{"type":"acquire","id":1,"wait_ms":300}`)
 		if c1.can("extend") {
-			if got := c1.ask("extended", `{"type":"extend","id":2,"grant":1}`); (got["validity_ms"] != nil) != c1.can("validity") && p.Name != "redlock-ng" {
+			got := c1.ask("extended", `{"type":"extend","id":2,"grant":1}`)
+			if told := got["validity_ms"] != nil; told != c1.can("validity") && p.Name != "redlock-ng" {
 				p.Errorf("extended: %v", got)
 			}
 		}

@@ -44,7 +44,7 @@ bring() {
 
 from_npm() {
 	cp adapters/node/package.json adapters/node/package-lock.json adapters/node/.npmrc "$libraries/node/"
-	npm ci --prefix "$libraries/node" --silent
+	npm ci --prefix "$libraries/node" --loglevel error
 }
 
 from_pip() { # from_pip NAME REQUIREMENTS: for the python3 that the programs find

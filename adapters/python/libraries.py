@@ -3,7 +3,7 @@ import importlib.util
 import os
 import sys
 
-ROOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "sdk", "python"))
 TUNED = "--tuned" in sys.argv
 

@@ -68,7 +68,22 @@ func tableRow(b *bytes.Buffer, cells ...string) {
 }
 
 func (r *Record) tables(b *bytes.Buffer) {
-	b.WriteString("\n## Guarantees\n\n")
+	b.WriteString("\n## Guarantees\n")
+	for _, part := range r.Tables() {
+		part.table(b)
+	}
+	if len(r.Missing) > 0 {
+		var names []string
+		for _, l := range r.Missing {
+			names = append(names, fmt.Sprintf("[%s](%s)", text(l.Name), l.Homepage))
+		}
+		fmt.Fprintf(b, "\nNot measured yet: %s.\n", strings.Join(names, ", "))
+	}
+}
+
+// table writes the guarantees as one table.
+func (r *Record) table(b *bytes.Buffer) {
+	b.WriteString("\n")
 	head := []string{"guarantee"}
 	for i := range r.Locks {
 		l := &r.Locks[i]
@@ -87,13 +102,6 @@ func (r *Record) tables(b *bytes.Buffer) {
 			line = append(line, fmt.Sprintf("%s %s<br>%s", badge.Icon, badge.Word, strings.TrimSuffix(c.Count, " kept")))
 		}
 		tableRow(b, line...)
-	}
-	if len(r.Missing) > 0 {
-		var names []string
-		for _, l := range r.Missing {
-			names = append(names, fmt.Sprintf("[%s](%s)", text(l.Name), l.Homepage))
-		}
-		fmt.Fprintf(b, "\nNot measured yet: %s.\n", strings.Join(names, ", "))
 	}
 }
 

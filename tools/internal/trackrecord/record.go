@@ -45,6 +45,21 @@ type cell struct {
 	Count string
 }
 
+// atOnce is how many locks a table has side by side: more do not fit into a window.
+const atOnce = 14
+
+// Tables are the guarantees of all locks, in parts that fit into a window.
+func (r *Record) Tables() (parts []Record) {
+	for locks := range slices.Chunk(r.Locks, atOnce) {
+		part, begin := Record{Locks: locks}, len(parts)*atOnce
+		for _, row := range r.Rows {
+			part.Rows = append(part.Rows, Row{row.Guarantee, row.Cells[begin : begin+len(locks)]})
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
 // search is what a search says.
 type search struct {
 	*searched

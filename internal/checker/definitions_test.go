@@ -276,7 +276,7 @@ func (t *terms) believeOp(p *op, i int) {
 		// "A re-entry: an `acquire` of a client that has an open grant of the same
 		// lock when it is invoked, answered `ok` with the same owner value (not empty)
 		// as its latest open grant."
-		if p.outcome == history.OK && p.owner != "" && len(open) > 0 && open[len(open)-1].owner == p.owner {
+		if p.outcome == history.OK && p.owner != "" && len(open) > 0 && open[len(open)-1].owner == p.owner && !t.anew(p) {
 			p.reenters = true
 			break
 		}
@@ -300,6 +300,27 @@ func (t *terms) believeOp(p *op, i int) {
 			}
 		}
 	}
+}
+
+// anew: "In a history of a lock program it is none, and the client is granted the lock anew, if on a quorum of nodes the client set a key
+// of the lock with that owner value between the two, and the last that the node had told of this key before was that it had expired or was
+// deleted."
+func (t *terms) anew(p *op) bool {
+	nodes := make(map[string]bool)
+	last := make(map[[2]string]history.F)
+	for i := 0; i <= p.answered && t.header.Quorum > 0; i++ {
+		e := &t.events[i]
+		if !aboutKey(e.F) && e.F != history.KeyUnclear {
+			continue
+		}
+		at := [2]string{e.Process, e.Value.Key}
+		gone := last[at] == history.KeyExpired || last[at] == history.KeyDeleted
+		if i > p.invoked && e.F == history.KeySet && e.Value.Client == p.client && e.Value.Owner == p.owner && t.ofLock(i) && gone {
+			nodes[e.Process] = true
+		}
+		last[at] = e.F
+	}
+	return t.header.Quorum > 0 && len(nodes) >= t.header.Quorum
 }
 
 // isRenewedBy: "At its answer it belongs to those open grants of its client and lock that were asked

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"slices"
 	"sort"
 	"time"
 
@@ -131,7 +132,7 @@ func (f *Facts) endReplaced(open map[Holder][]int, op int) {
 		return
 	}
 	if f.Ops[op].Type == history.OK {
-		if owner := f.ownerOf(op); owner != "" && owner == f.Grants[list[len(list)-1]].Owner {
+		if owner := f.ownerOf(op); owner != "" && owner == f.Grants[list[len(list)-1]].Owner && !f.takesAnew(op) {
 			return
 		}
 	}
@@ -139,6 +140,42 @@ func (f *Facts) endReplaced(open map[Holder][]int, op int) {
 		f.Grants[g].End, f.Grants[g].Ending = f.Ops[op].Call, Superseded
 	}
 	delete(open, k)
+}
+
+// takesAnew reports that the keys of a lock program's lock were gone on enough nodes, and that its client set them while it asked: what
+// it got then is no re-entry, whatever its owner value is.
+func (f *Facts) takesAnew(op int) bool {
+	if f.History.Header.Quorum == 0 {
+		return false
+	}
+	o, owner := &f.Ops[op], f.ownerOf(op)
+	var nodes []string
+	for i := o.Call; i <= o.Return; i++ {
+		e := f.Event(i)
+		if e.F == history.KeySet && e.Value.Client == o.Process && e.Value.Owner == owner && f.ConcernsLock(e) && f.wasGone(i) &&
+			!slices.Contains(nodes, e.Process) {
+			nodes = append(nodes, e.Process)
+		}
+	}
+	return len(nodes) >= f.Quorum()
+}
+
+// wasGone reports that a node had told, before it set a key, that this key had ended.
+func (f *Facts) wasGone(set int) bool {
+	key := f.Event(set)
+	for i := set - 1; i >= 0; i-- {
+		e := f.Event(i)
+		if e.Process != key.Process || e.Value.Key != key.Value.Key {
+			continue
+		}
+		switch e.F {
+		case history.KeyExpired, history.KeyDeleted:
+			return true
+		case history.KeySet, history.KeyExtended, history.KeyUnclear:
+			return false
+		}
+	}
+	return false
 }
 
 // addGrant takes note of a grant. What its client still holds of the lock it has

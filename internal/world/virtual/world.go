@@ -279,8 +279,10 @@ func (w *World) openClients() error {
 			for _, l := range c.links[1:] { // it has a connection to the first alone
 				l.idle = l.idle[:0]
 			}
-		case w.spec.Sentinel != nil && w.locks == nil:
-			c.openSentinelLinks()
+		case w.spec.Sentinel != nil:
+			if w.locks == nil { // else the links to sentinels carry bytes
+				c.openSentinelLinks()
+			}
 		case w.spec.Replicated:
 			c.links[0].name.To = world.Primary
 		}

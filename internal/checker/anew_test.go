@@ -7,8 +7,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
-// TestGrantedAnew: a lock that has one value for all grants of a client is granted anew where its key was gone, and its release frees it. Where
-// the key was there all the while, the client has re-entered, and the outer grant goes on.
+// TestGrantedAnew: a lock that has one value for all grants of a client is granted anew where its key was gone, and its release frees it.
+// Where the key was there all the while, the client has re-entered, and the outer grant goes on.
 func TestGrantedAnew(t *testing.T) {
 	for name, c := range map[string]struct {
 		between func(s *script)

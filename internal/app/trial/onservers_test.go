@@ -33,7 +33,7 @@ func TestRunOnServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	on, err := RunOnServers(t.Context(), s, 1, server, checker.ExclusiveLease, checker.Violated)
-	if err != nil || on.Lacking == "" || on.Same() {
+	if err != nil || !on.Elected || !on.Same() || on.Verdict != checker.Violated || on.Seed < 1 {
 		t.Errorf("with sentinels: %+v, %v", on, err)
 	}
 }

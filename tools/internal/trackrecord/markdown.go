@@ -53,7 +53,8 @@ func writeMarkdown(w io.Writer, r *Record) error {
 	}
 	if len(r.Open) > 0 {
 		b.WriteString("\n## Not in a report yet\n\nThe record shows these, and no report says why. The reason can be in the library, in the " +
-			"program around it, or in\n`sim`: each needs a look. [The programs' page](../adapters/README.md#report-cards) says what is known of some.\n\n")
+			"program around it, or in\n`sim`: each needs a look. [The programs' page](../adapters/README.md#report-cards) " +
+			"says what is known of some.\n\n")
 	}
 	for _, o := range r.Open {
 		fmt.Fprintf(&b, "- %s, %s. %s %s\n", text(o.Lock), text(o.What), text(o.Why), code(o.Replay))

@@ -10,15 +10,22 @@ import (
 // Deployment is where a lock is kept: how its nodes are arranged, and what they promise of a write that they have acknowledged.
 type Deployment string
 
+// How nodes are arranged, and what they promise of such a write.
+const (
+	oneNode, severalNodes, withReplicas, underSentinel, inCluster = "one node", "several nodes", "replicas", "Sentinel", "Cluster"
+
+	promisesNothing                          = "" // a node that crashes may have lost any
+	fsyncsEachSecond, fsyncsAlways, waitsFor = "fsync each second", "fsync always", "min-replicas"
+)
+
+// arrangements and promises are in the order of a report card.
 var (
-	// arrangements are how nodes are arranged, in the order of a report card.
-	arrangements = []string{"one node", "several nodes", "replicas", "Sentinel", "Cluster"}
-	// promises are what nodes promise of such a write; empty: nothing, a node that crashes may have lost any.
-	promises = []string{"", "fsync each second", "fsync always", "min-replicas"}
+	arrangements = []string{oneNode, severalNodes, withReplicas, underSentinel, inCluster}
+	promises     = []string{promisesNothing, fsyncsEachSecond, fsyncsAlways, waitsFor}
 )
 
 func deployment(arrangement, promise string) Deployment {
-	if promise == "" {
+	if promise == promisesNothing {
 		return Deployment(arrangement)
 	}
 	return Deployment(arrangement + ", " + promise)
@@ -44,25 +51,25 @@ func (s *Setup) Deployment(r *program.Ready) Deployment {
 	if r.Elsewhere() {
 		return Deployment(r.Store)
 	}
-	arrangement := arrangements[0]
+	arrangement := oneNode
 	switch n := s.Nodes; {
 	case n.Clustered():
-		arrangement = arrangements[4]
+		arrangement = inCluster
 	case n.Watched():
-		arrangement = arrangements[3]
+		arrangement = underSentinel
 	case n.Replicated():
-		arrangement = arrangements[2]
+		arrangement = withReplicas
 	case n.Count > 1:
-		arrangement = arrangements[1]
+		arrangement = severalNodes
 	}
-	promise := ""
+	promise := promisesNothing
 	switch {
 	case s.Nodes.MinReplicas > 0 && s.Nodes.Replicated():
-		promise = promises[3]
+		promise = waitsFor
 	case s.Nodes.Persistence == world.AOFAlways:
-		promise = promises[2]
+		promise = fsyncsAlways
 	case s.Nodes.Persistence == world.AOFEverysec:
-		promise = promises[1]
+		promise = fsyncsEachSecond
 	}
 	return deployment(arrangement, promise)
 }

@@ -1,6 +1,10 @@
 package command
 
-import "strings"
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
 
 // Slots is how many hash slots a Redis Cluster has.
 const Slots = 16384
@@ -24,4 +28,15 @@ func Slot(key string) int {
 		}
 	}
 	return int(crc) % Slots
+}
+
+// ParseSlots reads slots as nodes of a cluster tell of them: one, as 93, or from one to another, as 0-5460.
+func ParseSlots(text string) (first, last int, err error) {
+	from, to, several := strings.Cut(text, "-")
+	if !several {
+		to = from
+	}
+	first, err1 := strconv.Atoi(from)
+	last, err2 := strconv.Atoi(to)
+	return first, last, errors.Join(err1, err2)
 }

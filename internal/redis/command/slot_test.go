@@ -11,3 +11,16 @@ func TestSlot(t *testing.T) {
 		}
 	}
 }
+
+func TestParseSlots(t *testing.T) {
+	for text, want := range map[string][2]int{"93": {93, 93}, "0-5460": {0, 5460}} {
+		if first, last, err := ParseSlots(text); err != nil || [2]int{first, last} != want {
+			t.Errorf("%s: %d to %d, %v", text, first, last, err)
+		}
+	}
+	for _, text := range []string{"", "a", "1-", "-1-2", "[93->-abc]"} {
+		if _, _, err := ParseSlots(text); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}

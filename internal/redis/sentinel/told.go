@@ -1,6 +1,7 @@
 package sentinel
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +44,16 @@ func Pushed(answer any) (t Told, is bool) {
 	word, _ := message[1].(string)
 	text, _ := message[2].(string)
 	return ParseTold(word, text), true
+}
+
+// Field is one of an answer of a sentinel that has names and values in turns.
+func Field(answer []any, name string) string {
+	for i := 0; i+1 < len(answer); i += 2 {
+		if answer[i] == name {
+			return fmt.Sprint(answer[i+1])
+		}
+	}
+	return ""
 }
 
 // OfTable reports that it is about the sentinel's table of a set in which all are known before a run.

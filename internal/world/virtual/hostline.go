@@ -16,7 +16,7 @@ func (h *Host) Dial(to string, port int, end End) (*ServerConn, error) {
 	p.conns = append(p.conns, opener)
 	far := &openerEnd{}
 	opener.far = far
-	x := h.w.lineLink(h, target, h.w.spec.Cluster != nil && port > busPorts)
+	x := h.w.lineLink(h, target, h.w.spec.Cluster != nil && port > BusPorts)
 	far.conn = x.dial(func() { opener.broke(!far.conn.open) })
 	far.conn.onOpen = func() {
 		h.runOrDefer(func() {
@@ -36,8 +36,8 @@ func (h *Host) Dial(to string, port int, end End) (*ServerConn, error) {
 	return opener, nil
 }
 
-// busPorts is how much higher than for its clients a node of a Redis Cluster listens for the others.
-const busPorts = 10_000
+// BusPorts is how much higher than for its clients a node of a Redis Cluster listens for the others.
+const BusPorts = 10_000
 
 // lineLink is the link of connections that one host opens to another, to the bus of its cluster or else.
 func (w *World) lineLink(from, to *Host, bus bool) *peerLink {

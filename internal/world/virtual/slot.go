@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
@@ -126,13 +127,8 @@ func (h *Host) member(slot int) (m member, err error) {
 
 // hasSlot reports that a slot is one of those that a node tells of: 93, or 0-5460.
 func hasSlot(told string, slot int) bool {
-	first, last, several := strings.Cut(told, "-")
-	if !several {
-		last = first
-	}
-	from, err1 := strconv.Atoi(first)
-	to, err2 := strconv.Atoi(last)
-	return err1 == nil && err2 == nil && from <= slot && slot <= to
+	first, last, err := command.ParseSlots(told)
+	return err == nil && first <= slot && slot <= last
 }
 
 // slotMove is how a slot moves from one primary to another.

@@ -117,8 +117,8 @@ func (n *Node) AwaitWatching(ctx context.Context, s *world.Sentinel, replicas in
 		if err != nil {
 			return fmt.Errorf("failed to ask sentinel %s about the primary: %w", n.Name, err)
 		}
-		if field(about, "num-slaves") == strconv.Itoa(replicas) &&
-			field(about, "num-other-sentinels") == strconv.Itoa(len(s.Names)-1) && field(about, "flags") == "master" {
+		if sentinel.Field(about, "num-slaves") == strconv.Itoa(replicas) &&
+			sentinel.Field(about, "num-other-sentinels") == strconv.Itoa(len(s.Names)-1) && sentinel.Field(about, "flags") == "master" {
 			return nil
 		}
 		if time.Now().After(deadline) {
@@ -167,14 +167,4 @@ func (n *Node) Listen(ctx context.Context, told func(sentinel.Told)) error {
 	}()
 	n.unlisten = s.Close
 	return nil
-}
-
-// field is one of an answer that has names and values in turns.
-func field(answer []any, name string) string {
-	for i := 0; i+1 < len(answer); i += 2 {
-		if answer[i] == name {
-			return fmt.Sprint(answer[i+1])
-		}
-	}
-	return ""
 }

@@ -5,7 +5,6 @@ package guests
 import (
 	"bytes"
 	"crypto/sha1" //nolint:gosec // for names, which are no secret
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -13,11 +12,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
 )
 
 // A cluster is one from the start: each node begins with the file that it would have written when all had met, with names that come from
@@ -27,9 +26,7 @@ const (
 	// clusterFile is where a node keeps what it knows of the cluster.
 	clusterFile = "nodes.conf"
 	// busPort is where nodes talk to each other.
-	busPort = redisPort + 10_000
-	// lookForOthers is how often somebody looks whether all servers have found each other, before a run.
-	lookForOthers = 100 * time.Millisecond
+	busPort = redisPort + virtual.BusPorts
 )
 
 // shard is a server's part in a Redis Cluster.
@@ -54,9 +51,9 @@ type sight struct {
 	sends, takes string
 }
 
-// clusterID is the name that a node has in the cluster.
-func (g *guests) clusterID(node string) string {
-	return fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "%d %s", g.spec.Seed, node))) //nolint:gosec // see above
+// idOf is how the nodes of a cluster, or sentinels, call each other.
+func (g *guests) idOf(name string) string {
+	return fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "%d %s", g.spec.Seed, name))) //nolint:gosec // see above
 }
 
 // slotsOf are the slots of a primary, as from and to. The first primary has that of the lock.
@@ -77,18 +74,11 @@ func (c *shard) arguments() []string {
 
 // prepareDisk leaves the file that the node has of the cluster, which it syncs whatever it does with its data. Only an empty disk has none.
 func (c *shard) prepareDisk(keep world.Keep) error {
-	path := filepath.Join(c.s.dir, clusterFile)
-	file, err := os.ReadFile(path)
-	if c.s.life == 0 {
-		file, err = c.firstFile(), nil
-	}
-	if err := errors.Join(err, c.s.prepareData(keep)); err != nil {
-		return err
-	}
+	rest := func() error { return c.s.prepareData(keep) }
 	if c.s.life > 0 && keep == world.KeepNothing {
-		return nil
+		return rest()
 	}
-	return os.WriteFile(path, file, 0o600) //nolint:gosec // in a folder of the run's own
+	return c.s.keepFile(clusterFile, c.firstFile, rest)
 }
 
 // firstFile is what the node knows of the cluster at the start.
@@ -98,12 +88,12 @@ func (c *shard) firstFile() []byte {
 	for i, node := range g.spec.Nodes {
 		flags, of := "master", "-"
 		if i >= n {
-			flags, of = "slave", g.clusterID(g.spec.Nodes[i%n].Name)
+			flags, of = "slave", g.idOf(g.spec.Nodes[i%n].Name)
 		}
 		if node.Name == c.s.h.Name() {
 			flags = "myself," + flags
 		}
-		fmt.Fprintf(&b, "%s %s:%d@%d %s %s 0 0 %d connected", g.clusterID(node.Name), g.hosts[node.Name], redisPort, busPort, flags, of, i%n+1)
+		fmt.Fprintf(&b, "%s %s:%d@%d %s %s 0 0 %d connected", g.idOf(node.Name), g.hosts[node.Name], redisPort, busPort, flags, of, i%n+1)
 		if i < n {
 			from, to := g.slotsOf(i)
 			fmt.Fprintf(&b, " %d-%d", from, to)
@@ -149,7 +139,7 @@ func (c *shard) parse(file string) (v sight, err error) {
 	g := c.s.g
 	names := make(map[string]string)
 	for _, n := range g.spec.Nodes {
-		names[g.clusterID(n.Name)] = n.Name
+		names[g.idOf(n.Name)] = n.Name
 	}
 	slot := g.spec.LockSlot()
 	for line := range strings.Lines(file) {
@@ -168,13 +158,8 @@ func (c *shard) parse(file string) (v sight, err error) {
 			if c.parseOpen(slots, names, &v) {
 				continue
 			}
-			from, to, several := strings.Cut(slots, "-")
-			if !several {
-				to = from
-			}
-			first, err1 := strconv.Atoi(from)
-			last, err2 := strconv.Atoi(to)
-			if err := errors.Join(err1, err2); err != nil {
+			first, last, err := command.ParseSlots(slots)
+			if err != nil {
 				return v, fmt.Errorf("slots %q in %s: %w", slots, clusterFile, err)
 			}
 			if first <= slot && slot <= last {
@@ -206,9 +191,9 @@ func (c *shard) parseOpen(slot string, names map[string]string, v *sight) bool {
 func (c *shard) tell(before sight) {
 	me := c.s.h.Name()
 	if was, is := before.owner == me, c.sees.owner == me; is && !was {
-		c.record(history.Event{F: history.NodePromoted})
+		c.s.record(history.Event{F: history.NodePromoted})
 	} else if was && !is {
-		c.record(history.Event{F: history.NodeDemoted})
+		c.s.record(history.Event{F: history.NodeDemoted})
 	}
 	if before.owner != c.sees.owner {
 		c.recordSight(history.ClusterSlot, c.sees.owner)
@@ -232,21 +217,14 @@ func (c *shard) tell(before sight) {
 }
 
 func (c *shard) recordSight(word, about string) {
-	c.record(history.Event{F: history.Cluster,
+	c.s.record(history.Event{F: history.Cluster,
 		Value: history.Value{Rare: &history.Rare{Detail: word, Target: about, Epoch: history.Some(c.sees.epoch)}}})
-}
-
-func (c *shard) record(e history.Event) {
-	e.Process, e.Type = c.s.h.Name(), history.Info
-	if c.s.g.begun && c.s.g.record != nil {
-		c.s.g.record(e)
-	}
 }
 
 // said takes in a line that the server logs.
 func (c *shard) said(line string) {
 	_, state, is := strings.Cut(line, "Cluster state changed: ")
-	if !is {
+	if c == nil || !is {
 		return
 	}
 	word := history.ClusterRefuses
@@ -259,8 +237,17 @@ func (c *shard) said(line string) {
 // HostAt implements virtual.Servers.
 func (g *guests) HostAt(address string) string {
 	host, port, err := net.SplitHostPort(address)
-	if ip := net.ParseIP(host).To4(); err == nil && ip != nil && port == strconv.Itoa(redisPort) {
-		return g.hostAt([4]byte(ip))
+	if err != nil || port != strconv.Itoa(redisPort) {
+		return ""
 	}
-	return ""
+	return g.hostOf(host)
+}
+
+// hostOf finds the name of a host by its IP address; empty: there is none.
+func (g *guests) hostOf(address string) string {
+	ip := net.ParseIP(address).To4()
+	if ip == nil {
+		return ""
+	}
+	return g.hostAt([4]byte(ip))
 }

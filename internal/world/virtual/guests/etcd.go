@@ -95,6 +95,7 @@ func (s *etcdServer) version() (name, version string) { return world.Consensus, 
 func (s *etcdServer) step(*virtual.ServerConn, uint64, [][]string) error { return nil }
 func (s *etcdServer) own() error                                         { return nil }
 func (s *etcdServer) closed(uint64)                                      {}
+func (s *etcdServer) said(string)                                        {}
 func (s *etcdServer) Follow(string)                                      {}
 func (s *etcdServer) inStep() bool                                       { return true }
 func (s *etcdServer) quiet() bool                                        { return false }

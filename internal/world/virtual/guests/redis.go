@@ -44,6 +44,9 @@ var _ kind = (*redisServer)(nil)
 // port implements kind.
 func (s *redisServer) port() int { return redisPort }
 
+// said implements kind.
+func (s *redisServer) said(line string) { s.shard.said(line) }
+
 // usable implements kind.
 func (s *redisServer) usable() bool { return !s.snapshots() || s.beginsJournal() }
 
@@ -189,7 +192,7 @@ func (s *redisServer) prepareDisk(keep world.Keep) error {
 	case s.shard != nil:
 		return s.shard.prepareDisk(keep)
 	case s.isWatched():
-		return s.keepSettings(s.firstSettings, func() error { return s.prepareData(keep) })
+		return s.keepFile(settingsFile, s.firstSettings, func() error { return s.prepareData(keep) })
 	}
 	return s.prepareData(keep)
 }

@@ -4,11 +4,8 @@ package guests
 
 import (
 	"bytes"
-	"crypto/sha1" //nolint:gosec // for names, which are no secret
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -50,7 +47,9 @@ func (s *sentinelServer) command() (path string, args []string) {
 }
 
 // prepareDisk implements kind.
-func (s *sentinelServer) prepareDisk(world.Keep) error { return s.keepSettings(s.firstFile, s.wipe) }
+func (s *sentinelServer) prepareDisk(world.Keep) error {
+	return s.keepFile(settingsFile, s.firstFile, s.wipe)
+}
 
 // firstFile is what the sentinel knows at the start.
 func (s *sentinelServer) firstFile() []byte {
@@ -59,7 +58,7 @@ func (s *sentinelServer) firstFile() []byte {
 	about, primary, rules := func(word, format string, args ...any) {
 		say(word+" "+world.Primary+" "+format, args...)
 	}, s.g.spec.Nodes[0].Name, s.g.spec.Sentinel
-	say("myid %s", s.g.sentinelID(s.h.Name()))
+	say("myid %s", s.g.idOf(s.h.Name()))
 	about("monitor", "%s %d %d", s.g.hosts[primary], redisPort, rules.Quorum)
 	about("down-after-milliseconds", "%d", rules.DownAfter.Milliseconds())
 	about("failover-timeout", "%d", rules.FailoverTimeout.Milliseconds())
@@ -68,29 +67,10 @@ func (s *sentinelServer) firstFile() []byte {
 	}
 	for _, name := range rules.Names {
 		if name != s.h.Name() {
-			about("known-sentinel", "%s %d %s", s.g.hosts[name], sentinelPort, s.g.sentinelID(name))
+			about("known-sentinel", "%s %d %s", s.g.hosts[name], sentinelPort, s.g.idOf(name))
 		}
 	}
 	return b.Bytes()
-}
-
-// sentinelID is how sentinels call a sentinel.
-func (g *guests) sentinelID(name string) string {
-	return fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "%d %s", g.spec.Seed, name))) //nolint:gosec // see above
-}
-
-// keepSettings leaves the server's own file of settings, which it syncs, and does something to the rest of its disk. The first process
-// finds it as first has it.
-func (s *server) keepSettings(first func() []byte, rest func() error) error {
-	path := filepath.Join(s.dir, settingsFile)
-	file, err := os.ReadFile(path)
-	if s.life == 0 {
-		file, err = first(), nil
-	}
-	if err := errors.Join(err, rest()); err != nil {
-		return err
-	}
-	return os.WriteFile(path, file, 0o600) //nolint:gosec // in a folder of the run's own
 }
 
 // usable implements kind.
@@ -104,7 +84,7 @@ func (s *sentinelServer) inStep() bool {
 		return false
 	}
 	primary, _ := answers[0].([]any)
-	if field(primary, "flags") != "master" || field(primary, "info-refresh") == "0" {
+	if sentinel.Field(primary, "flags") != "master" || sentinel.Field(primary, "info-refresh") == "0" {
 		return false
 	}
 	return s.knows(answers[1], "slave", len(s.g.spec.Nodes)-1) && s.knows(answers[2], "sentinel", len(s.g.spec.Sentinel.Names)-1)
@@ -115,35 +95,22 @@ func (s *sentinelServer) knows(answer any, flags string, want int) bool {
 	list, _ := answer.([]any)
 	for _, one := range list {
 		about, _ := one.([]any)
-		if field(about, "flags") != flags || flags == "slave" && field(about, "master-link-status") != "ok" {
+		if sentinel.Field(about, "flags") != flags || flags == "slave" && sentinel.Field(about, "master-link-status") != "ok" {
 			return false
 		}
 	}
 	return len(list) == want
 }
 
-// field is one of an answer that has names and values in turns.
-func field(answer []any, name string) string {
-	for i := 0; i+1 < len(answer); i += 2 {
-		if answer[i] == name {
-			return fmt.Sprint(answer[i+1])
-		}
-	}
-	return ""
-}
-
-// said takes in a line that it logs.
+// said implements kind.
 func (s *sentinelServer) said(line string) {
 	t, is := sentinel.Logged(line)
 	if !is || t.OfTable() {
 		return
 	}
-	e := sentinel.Event{Word: t.Word, Epoch: t.Epoch}
-	if ip := net.ParseIP(t.IP).To4(); ip != nil {
-		e.Target = s.g.hostAt([4]byte(ip))
-	}
+	e := sentinel.Event{Word: t.Word, Target: s.g.hostOf(t.IP), Epoch: t.Epoch}
 	for _, name := range s.g.spec.Sentinel.Names {
-		if t.ID == s.g.sentinelID(name) {
+		if t.ID == s.g.idOf(name) {
 			e.Target = name
 		}
 	}
@@ -192,16 +159,14 @@ func (s *redisServer) obeyed(commands [][]string) error {
 	before := s.follows
 	s.follows = ""
 	if len(role) > 1 && role[0] == "slave" {
-		if ip := net.ParseIP(fmt.Sprint(role[1])).To4(); ip != nil {
-			s.follows = s.g.hostAt([4]byte(ip))
-		}
+		s.follows = s.g.hostOf(fmt.Sprint(role[1]))
 	}
 	f := history.NodePromoted
 	if s.follows != "" {
 		f = history.NodeDemoted
 	}
-	if (before == "") != (s.follows == "") && s.g.begun && s.g.record != nil {
-		s.g.record(history.Event{Process: s.h.Name(), Type: history.Info, F: f})
+	if (before == "") != (s.follows == "") {
+		s.record(history.Event{F: f})
 	}
 	return nil
 }

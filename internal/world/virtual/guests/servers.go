@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/supervisor"
@@ -43,6 +44,8 @@ type kind interface {
 	port() int
 	// prepareDisk leaves on the disk what a crash leaves.
 	prepareDisk(keep world.Keep) error
+	// said takes in a line that it writes.
+	said(line string)
 	// usable reports that a server that listens can be used. It is asked again when the server has run.
 	usable() bool
 	// started takes in what it has found when it started.
@@ -93,6 +96,28 @@ func (g *guests) Server(h *virtual.Host) (virtual.Server, error) {
 	}
 	g.servers = append(g.servers, s)
 	return s, nil
+}
+
+// record records something that it did, once the run has begun.
+func (s *server) record(e history.Event) {
+	e.Process, e.Type = s.h.Name(), history.Info
+	if s.g.begun && s.g.record != nil {
+		s.g.record(e)
+	}
+}
+
+// keepFile leaves a file that the server syncs itself, and does something to the rest of its disk. The first process finds it as first has
+// it.
+func (s *server) keepFile(name string, first func() []byte, rest func() error) error {
+	path := filepath.Join(s.dir, name)
+	file, err := os.ReadFile(path)
+	if s.life == 0 {
+		file, err = first(), nil
+	}
+	if err := errors.Join(err, rest()); err != nil {
+		return err
+	}
+	return os.WriteFile(path, file, 0o600) //nolint:gosec // in a folder of the run's own
 }
 
 // wipe empties its disk.
@@ -161,14 +186,7 @@ func (s *server) outputs() supervisor.Command {
 	life := s.life
 	return supervisor.Command{
 		Output: func(line []byte) {
-			switch k := s.kind.(type) {
-			case *redisServer:
-				if k.shard != nil {
-					k.shard.said(string(line))
-				}
-			case *sentinelServer:
-				k.said(string(line))
-			}
+			s.said(string(line))
 			_, _ = s.file.Write(append(line, '\n'))
 		},
 		Errors: func(text []byte) { _, _ = s.file.Write(text) },
@@ -213,6 +231,9 @@ func (s *server) lookForStart() {
 		}
 	})
 }
+
+// lookForOthers is how often somebody looks whether all servers have found each other, before a run.
+const lookForOthers = 100 * time.Millisecond
 
 // Settled implements virtual.Servers.
 func (g *guests) Settled() bool {

@@ -122,7 +122,7 @@ sound: build ## Run a correct lock a million times in the virtual world: no alar
 .PHONY: parity
 parity: setup build ## Run all scenarios with each built-in lock behind the lock protocol: the verdicts must be the same
 	$(BIN)/sim run scenarios/ --as-programs --world virtual --out .cache/parity
-	$(BIN)/sim run scenarios/sentinel-*.yaml --as-programs --out .cache/parity # in real time: virtual time has no sentinels
+	$(BIN)/sim run scenarios/sentinel-*.yaml --as-programs --out .cache/parity # and in real time
 
 .PHONY: reproduce
 reproduce: setup build ## Measure how much of what a search finds shows again on real Redis (10 minutes)

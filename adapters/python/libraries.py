@@ -27,6 +27,8 @@ class Doubt:
             if hasattr(connection, name):
                 setattr(connection, name, self.begins(getattr(connection, name)))
         connection.disconnect = self.counted(connection.disconnect)
+        if hasattr(connection, "__del__"):
+            connection.__del__ = self.collects(connection.__del__)
         connection.read_response = self.read(connection.read_response)
 
     def begins(self, method):
@@ -38,9 +40,15 @@ class Doubt:
                 this.begins = False
         return call
 
+    def collects(self, method):
+        def call(this):
+            this.collected = True  # nobody uses it any more
+            method(this)
+        return call
+
     def counted(self, method):
         def call(this, *args, **kwargs):
-            self.count += 1
+            self.count += not getattr(this, "collected", False)
             return method(this, *args, **kwargs)
         return call
 

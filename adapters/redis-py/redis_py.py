@@ -33,6 +33,8 @@ def open_lock(setup):
     timeout = setup.node_timeout or None
     if setup.sentinels:
         sentinel = Sentinel([(s.host, s.port) for s in setup.sentinels], socket_timeout=timeout)
+        for s in sentinel.sentinels:
+            setup.on_close(s.connection_pool.disconnect)
         client = sentinel.master_for(setup.master, socket_timeout=timeout)
     elif setup.topology == "cluster":
         client = RedisCluster(startup_nodes=[ClusterNode(n.host, n.port) for n in setup.nodes], socket_timeout=timeout)
@@ -43,7 +45,8 @@ def open_lock(setup):
         client = redis.Redis(host=node.host, port=node.port, username=node.username or None, password=node.password or None,
                              socket_timeout=timeout)
 
-    setup.on_close(client.close if setup.topology == "cluster" else client.connection_pool.disconnect)
+    # To close the client of a cluster leaves its pools open.
+    setup.on_close(client.disconnect_connection_pools if setup.topology == "cluster" else client.connection_pool.disconnect)
 
     def acquire(wait):
         # Requests come in several threads.

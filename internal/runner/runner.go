@@ -176,6 +176,7 @@ func (r *run) spec() world.Spec {
 		Name: r.Scenario + "/" + r.Variant.Name, Dir: r.Dir, Seed: r.Seed,
 		Clients: r.clients, Lock: s.Lock, Points: r.points, Messages: nemesis.Messages(r.planned), Commands: s.Commands, Needs: s.Needs(),
 		Replicated: s.Nodes.Replicated(), Sentinel: s.Nodes.Sentinel(), Cluster: s.Nodes.Cluster(), Resource: s.Resource.Config,
+		WarmUp:      s.Workload.WarmUp && r.Program != nil,
 		SharedStore: s.Resource.Shared(), Postgres: s.Resource.Store == "postgres", StorePersistence: s.Resource.Persistence,
 	}
 	spec.Lock.Tokens, spec.Lock.Busy, spec.Lock.OneObject = s.Fencing.Tokens, s.Workload.Busy, s.Workload.Object == workload.OneObject

@@ -58,6 +58,8 @@ type Spec struct {
 	Messages Patterns
 	// Commands: Hooks.Command wants to be called.
 	Commands bool
+	// WarmUp: each client that has a lock program warms up before the run's time begins, see client.WarmUp.
+	WarmUp bool
 	// Needs are the powers over the world that the run's faults use, so that
 	// a world can prepare for them.
 	Needs []Power

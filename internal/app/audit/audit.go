@@ -272,7 +272,7 @@ func (a *audit) answer(ctx context.Context, k *asked) {
 	t := &tally{question: k.question, lock: k.lock, showings: a.showings()}
 	s := k.scenario
 	for n := range mostRuns {
-		one, err := a.run(ctx, k, s, a.Trial.Seed+uint64(n))
+		one, err := a.run(ctx, k, s, a.Trial.Seed+uint64(n), t.accuses)
 		if err != nil {
 			k.cell.State, k.cell.Why = card.Unknown, sentence("it could not be run: "+err.Error())
 			k.cell.Runs, k.cell.Undecided = n+1, n+1
@@ -331,7 +331,7 @@ func (a *audit) measure(ctx context.Context, k *asked) *card.Cost {
 		return nil
 	}
 	a.Begin(k.lock.Label, k.id)
-	one, err := a.run(ctx, k, k.scenario, a.Trial.Seed)
+	one, err := a.run(ctx, k, k.scenario, a.Trial.Seed, nil)
 	a.End(k.lock.Label, k.id)
 	if err != nil {
 		a.fail(fmt.Errorf("%s: %s: %w", k.lock.Label, k.scenario.Name, err))
@@ -430,7 +430,7 @@ func (a *audit) showsWithout(ctx context.Context, k *asked, cell *card.Cell, mos
 func (a *audit) showsIn(ctx context.Context, k *asked, v scenario.Variant, cell *card.Cell, most, enough int) (c controlled) {
 	for c.runs < most && c.shown < enough && (c.shown > 0 || c.runs < a.showings()) {
 		a.Phase(k.lock.Label, k.id, cell.Variant, "without the fault")
-		one, err := a.run(ctx, k, with(k.scenario, []scenario.Variant{v}), a.Trial.Seed+uint64(c.runs))
+		one, err := a.run(ctx, k, with(k.scenario, []scenario.Variant{v}), a.Trial.Seed+uint64(c.runs), nil)
 		if err != nil || ctx.Err() != nil {
 			return controlled{}
 		}
@@ -578,9 +578,12 @@ func (a *audit) fail(err error) {
 	a.errs = append(a.errs, err)
 }
 
-// run runs a scenario once with a lock in the place of its own.
-func (a *audit) run(ctx context.Context, k *asked, s *scenario.Scenario, seed uint64) (*trial.Trial, error) {
+// run runs a scenario once with a lock in the place of its own. accuses is as in trial.Options.
+func (a *audit) run(
+	ctx context.Context, k *asked, s *scenario.Scenario, seed uint64, accuses func(*report.Variant) bool,
+) (*trial.Trial, error) {
 	o := a.Trial
+	o.Accuses = accuses
 	o.Seed, o.Tries, o.Programs, o.Out = seed, 1, k.lock.Programs, filepath.Join(a.Trial.Out, k.lock.Label)
 	if k.within > 0 {
 		o.Timeout = min(cmp.Or(o.Timeout, k.within), k.within)

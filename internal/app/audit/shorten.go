@@ -38,7 +38,7 @@ func (a *audit) shorten(ctx context.Context, k *asked) {
 		}
 		runs++
 		a.Phase(l.Label, q.id, "shorter", fmt.Sprintf("run %d", runs))
-		t, err := a.run(ctx, k, s, a.Trial.Seed)
+		t, err := a.run(ctx, k, s, a.Trial.Seed, nil)
 		return err == nil && l.shows(t.Result, property)
 	}
 	if setup.Faults.Mix == nil {

@@ -132,7 +132,7 @@ func (of *variantTally) add(t *tally, one *trial.Trial, v *report.Variant, decid
 func (of *variantTally) addUndemanded(
 	t *tally, one *trial.Trial, v *report.Variant, deciding *report.PropertyResult,
 ) (own bool, doubt string) {
-	if deciding == nil || deciding.Expected == checker.Holds || deciding.Verdict != checker.Violated {
+	if !undemandedAndViolated(deciding) {
 		return false, ""
 	}
 	blame := checker.Blamed(v.History, deciding.Name, deciding.Counterexample)
@@ -184,6 +184,22 @@ func neverStruck(v *report.Variant) string {
 		return ""
 	}
 	return ". What never struck: " + strings.Join(list, "; ")
+}
+
+// accuses reports that something in a run is held against the lock: it was demanded, or is not what the design gives up.
+func (t *tally) accuses(v *report.Variant) bool {
+	for i := range v.Properties {
+		if demandedAndViolated(&v.Properties[i]) {
+			return true
+		}
+	}
+	deciding := t.deciding(v)
+	return undemandedAndViolated(deciding) &&
+		!slices.Contains(t.guarantee.GivesUp(), checker.Blamed(v.History, deciding.Name, deciding.Counterexample))
+}
+
+func undemandedAndViolated(p *report.PropertyResult) bool {
+	return p != nil && p.Expected != checker.Holds && p.Verdict == checker.Violated
 }
 
 func demandedAndViolated(p *report.PropertyResult) bool {

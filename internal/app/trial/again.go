@@ -20,8 +20,8 @@ import (
 )
 
 // carryOutTwice makes a run of real programs and servers in virtual time, and makes it again with the same seed. Only what repeats is
-// judged: what differs came from something that sim does not control. Of a program that is known to repeat, a violation must repeat, and
-// samples of all else.
+// judged: what differs came from something that sim does not control. Of a program that is known to repeat, what is held against the lock
+// must repeat, and samples of all else.
 func (t *trial) carryOutTwice(ctx context.Context, s *subject, c runner.Config) (runner.Outcome, error) {
 	out, difference, err := t.twice(ctx, s, c)
 	if difference != nil {
@@ -30,20 +30,23 @@ func (t *trial) carryOutTwice(ctx context.Context, s *subject, c runner.Config) 
 	return out, err
 }
 
-// violates reports that something is violated in a run.
-func violates(ctx context.Context, s *subject, out *runner.Outcome) bool {
+// accuses reports that something in a run is held against the lock.
+func (t *trial) accuses(ctx context.Context, s *subject, out *runner.Outcome) bool {
 	judged := report.Variant{Name: s.Name, History: out.History, TimedOut: out.TimedOut}
 	verdict.Judge(ctx, s.Variant, &judged)
+	if t.Accuses != nil {
+		return t.Accuses(&judged)
+	}
 	return slices.ContainsFunc(judged.Properties, func(p report.PropertyResult) bool { return p.Verdict == checker.Violated })
 }
 
 // twice makes a run, and makes it again. It says where the second differs from the first; nil: nowhere. Of a program that is known to
-// repeat one is enough where nothing is violated, but for a sample. What was kept only decides whether one is: the run that comes out of
-// two had all started afresh.
+// repeat one is enough where nothing is held against the lock, but for a sample. What was kept only decides whether one is: the run that
+// comes out of two had all started afresh.
 func (t *trial) twice(ctx context.Context, s *subject, c runner.Config) (out runner.Outcome, difference *history.Difference, err error) {
 	l := s.Setup.Lock.Program
 	known := t.Repeating.Repeats(l)
-	enough := func(of *runner.Outcome) bool { return known && !isSample(&c) && !violates(ctx, s, of) }
+	enough := func(of *runner.Outcome) bool { return known && !isSample(&c) && !t.accuses(ctx, s, of) }
 	path := filepath.Join(c.Dir, runs.History)
 	var kept, fresh []byte
 	if known && t.keeps(s) {
@@ -67,10 +70,14 @@ func (t *trial) twice(ctx context.Context, s *subject, c runner.Config) (out run
 	switch {
 	case err != nil:
 		return out, nil, err
-	case kept != nil && sameButOwners(kept, fresh):
-		return out, nil, nil
-	case kept != nil: // which is no fault of the program yet
-		t.Repeating.about(l, func(k *repeats) { k.unkept++ })
+	case kept != nil:
+		same, close := likeness(kept, fresh)
+		if same {
+			return out, nil, nil
+		}
+		if !close { // which is no fault of the program yet
+			t.Repeating.about(l, func(k *repeats) { k.unkept++ })
+		}
 	case enough(&out):
 		return out, nil, nil
 	}

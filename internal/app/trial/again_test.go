@@ -6,14 +6,16 @@ import (
 	"testing"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
 )
 
-// TestViolates: a run in which something is violated must be made twice also where runs are known to repeat.
-func TestViolates(t *testing.T) {
+// TestAccuses: a run in which something is violated must be made twice also where runs are known to repeat, unless that is not held against
+// the lock.
+func TestAccuses(t *testing.T) {
 	for sleeps, want := range map[string]bool{"10ms": false, "3s": true} {
 		s, err := scenario.Parse("sleeps.yaml", fmt.Appendf(nil, `
 name: sleeps
@@ -32,8 +34,13 @@ expect: {exclusive-lease: anything, no-late-effect: anything, linearizable-resou
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := violates(context.Background(), &subject{Variant: v}, &out); got != want {
+		any := trial{Scenario: s}
+		if got := any.accuses(context.Background(), &subject{Variant: v}, &out); got != want {
 			t.Errorf("a pause of %s violates something: %v, want %v", sleeps, got, want)
+		}
+		none := trial{Scenario: s, Options: Options{Accuses: func(*report.Variant) bool { return false }}}
+		if none.accuses(context.Background(), &subject{Variant: v}, &out) {
+			t.Errorf("a pause of %s is held against a lock against which nothing is", sleeps)
 		}
 	}
 }

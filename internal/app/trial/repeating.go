@@ -62,7 +62,7 @@ func (r *Repeating) about(l *lock.Program, look func(*repeats)) {
 	look(r.known[key])
 }
 
-// oneIn is of how many runs in which nothing is violated one is made twice all the same.
+// oneIn is of how many runs in which nothing is held against the lock one is made twice all the same.
 const oneIn = 8
 
 // isSample reports that a run is one of those. It does not depend on what else is run.
@@ -80,9 +80,11 @@ func NewKept(ctx context.Context) *Kept {
 	return guests.NewKeepers(context.WithoutCancel(ctx)) // the end of a run is not the end of what is kept
 }
 
-// sameButOwners reports that two histories, as they were written, are the same but for the values of locks, each in the place of another:
-// of a library that makes a part of them once for all, a program that is kept has others.
-func sameButOwners(one, other []byte) bool {
+// likeness is how alike two histories are, as they were written, but for the values of locks, each in the place of another: of a library
+// that makes a part of them once for all, a program that is kept has others. same: they are the same. close: times differ at most
+// closely.
+func likeness(one, other []byte) (same, close bool) {
 	apart, differs, err := guests.Alike(one, other)
-	return err == nil && differs == nil && apart == 0
+	alike := err == nil && differs == nil
+	return alike && apart == 0, alike && apart <= closely
 }

@@ -42,8 +42,8 @@ func written(t *testing.T, h *history.History) []byte {
 	return text.Bytes()
 }
 
-// TestSameButOwners: values may be others, each in the place of one; nothing else may.
-func TestSameButOwners(t *testing.T) {
+// TestLikeness: values may be others, each in the place of one; nothing else may, and times may be close.
+func TestLikeness(t *testing.T) {
 	of := func(at time.Duration, owners ...string) *history.History {
 		h := &history.History{}
 		for _, owner := range owners {
@@ -52,24 +52,25 @@ func TestSameButOwners(t *testing.T) {
 		return h
 	}
 	for name, c := range map[string]struct {
-		a, b *history.History
-		same bool
+		a, b        *history.History
+		same, close bool
 	}{
-		"the same":              {of(1, "x", "y", "", "x"), of(1, "x", "y", "", "x"), true},
-		"other values":          {of(1, "x", "y", "", "x"), of(1, "y", "z", "", "y"), true},
-		"one in two places":     {of(1, "x", "y"), of(1, "x", "x"), false},
-		"a value, and none":     {of(1, "x"), of(1, ""), false},
-		"another time":          {of(1, "x"), of(2, "x"), false},
-		"one is longer":         {of(1, "x"), of(1, "x", "y"), false},
-		"the numbers are names": {of(1, "1", "0"), of(1, "0", "0"), false},
+		"the same":              {of(1, "x", "y", "", "x"), of(1, "x", "y", "", "x"), true, true},
+		"other values":          {of(1, "x", "y", "", "x"), of(1, "y", "z", "", "y"), true, true},
+		"one in two places":     {of(1, "x", "y"), of(1, "x", "x"), false, false},
+		"a value, and none":     {of(1, "x"), of(1, ""), false, false},
+		"another time":          {of(time.Second, "x"), of(time.Second+closely, "x"), false, true},
+		"quite another time":    {of(time.Second, "x"), of(time.Second+closely+1, "x"), false, false},
+		"one is longer":         {of(1, "x"), of(1, "x", "y"), false, false},
+		"the numbers are names": {of(1, "1", "0"), of(1, "0", "0"), false, false},
 	} {
-		if same := sameButOwners(written(t, c.a), written(t, c.b)); same != c.same {
-			t.Errorf("%s: %v", name, same)
+		if same, close := likeness(written(t, c.a), written(t, c.b)); same != c.same || close != c.close {
+			t.Errorf("%s: the same: %v, close: %v", name, same, close)
 		}
 	}
 	a, b := of(1, "x"), of(1, "x")
 	b.Header.Seed = 2
-	if sameButOwners(written(t, a), written(t, b)) || a.Events[0].Value.Owner != "x" {
+	if same, close := likeness(written(t, a), written(t, b)); same || close || a.Events[0].Value.Owner != "x" {
 		t.Error("another seed is the same, or a history was changed")
 	}
 }

@@ -48,6 +48,8 @@ type Options struct {
 	Programs *Programs
 	// Repeating is what is known of programs in virtual time; nil: nothing is, and each run is made twice.
 	Repeating *Repeating
+	// Accuses reports that something in a run is held against the lock, so that the run must repeat; nil: all that is violated is.
+	Accuses func(*report.Variant) bool
 	// Kept are servers and lock programs that other trials in virtual time use, too; nil: all are started afresh for each run.
 	Kept *Kept
 	// Timeout is how long one run may take in real time; 0: as long as it wants.

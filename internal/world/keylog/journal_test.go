@@ -256,8 +256,8 @@ func TestJournalOfSeveralKeys(t *testing.T) {
 func TestJournalThatBeginsAnew(t *testing.T) {
 	for data, want := range map[string]string{
 		"SET lock a;PEXPIREAT lock 1300": taken,
-		"SET lock b":                     taken + "; unclear a copy of another node's data; set b",
-		"SET other b":                    taken + "; unclear a copy of another node's data; deleted",
+		"SET lock b":                     taken + "; set b",
+		"SET other b":                    taken + "; deleted a",
 	} {
 		w := write(t, JournalOptions{})
 		w.step(takes)

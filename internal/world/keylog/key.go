@@ -105,12 +105,14 @@ func (k *Key) RecordOwn(now command.Span) {
 	if e.Kind == journal.Gap {
 		k.copied = before
 	}
-	if e.Kind == journal.Known && !k.Replay.Equal(k.copied) {
-		k.RecordUnclear(history.Value{Rare: &history.Rare{Detail: "a copy of another node's data"}})
-		k.RecordFound(now)
-	}
-	if e.Kind == journal.Effect {
+	switch {
+	case e.Kind == journal.Effect:
 		k.removed(before, now)
+	case e.Kind != journal.Known || k.Replay.Equal(k.copied):
+	case k.Replay.Holds == command.Absent:
+		k.removed(k.copied, now)
+	default:
+		k.RecordFound(now)
 	}
 }
 

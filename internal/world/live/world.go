@@ -426,6 +426,13 @@ func (w *World) command(l world.Link, c world.Command) {
 
 // Start opens observation and begins the run's time.
 func (w *World) Start(h world.Hooks) error {
+	if w.spec.WarmUp {
+		for _, name := range w.spec.Clients {
+			if err := client.WarmUp(name, w.Client(name)); err != nil && w.ctx.Err() == nil {
+				return err
+			}
+		}
+	}
 	w.hooks.Store(&h)
 	w.time.Begin()
 	for _, n := range w.servers.All() {

@@ -1,12 +1,14 @@
 package virtual
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
 	"github.com/redlock-sim/redlock-sim/internal/world/link"
 )
 
@@ -145,6 +147,18 @@ func (w *World) awaitLocks() (err error) {
 		err = w.awaitLocksOnce()
 	}
 	return err
+}
+
+// warmUp lets clients warm up, one after the other.
+func (w *World) warmUp() (err error) {
+	for _, c := range w.clients {
+		w.Go(func() { err = errors.Join(err, client.WarmUp(c.name, c)) })
+		w.Wait()
+	}
+	if w.s.stopped { // that is no fault of theirs
+		return nil
+	}
+	return errors.Join(err, w.awaitSettled())
 }
 
 func (w *World) awaitLocksOnce() (err error) {

@@ -14,12 +14,11 @@ func (k *call) awaitedByRun() bool {
 	l := k.link
 	hook := l.w.hooks.Message
 	answer := k.dir == answers
-	if len(l.awaits) == 0 || k.handshake || hook == nil || answer && (k.noScript || k.refused != "") ||
-		k.batch != nil && len(k.batch.commands) == 0 {
+	if len(l.awaits) == 0 || k.handshake || answer && (k.noScript || k.refused != "") || k.batch != nil && len(k.batch.commands) == 0 {
 		return false
 	}
-	found := k.awaitedMessages(answer)
-	if len(found) == 0 {
+	found := k.awaitedMessages(answer) // before the run, too: scripts become known then
+	if len(found) == 0 || hook == nil {
 		return false
 	}
 	dir, transit := k.dir, k.transit

@@ -620,17 +620,23 @@ func (w *World) newServer(name string, p world.Persistence) (*Host, error) {
 	return &s.Host, nil
 }
 
-// awaitSettled lets time pass until replicas have what their primary has, and lets the connections be open with which clients begin.
+// awaitSettled lets time pass until replicas have what their primary has. It looks at whole instants, so that it does not matter how long
+// guests took to get ready.
 func (w *World) awaitSettled() error {
 	const lookEvery = 10 * time.Millisecond
 	for end := w.s.now + startWithin; w.servers != nil && !w.servers.Settled(); {
 		if w.s.now > end {
 			return fmt.Errorf("the replicas had not got what their primary has within %v of the run's time", startWithin)
 		}
-		if !w.Sleep(lookEvery) {
+		if !w.Sleep(lookEvery - w.s.now%lookEvery) {
 			return nil
 		}
 	}
+	return nil
+}
+
+// openIdle lets the connections be open with which clients begin.
+func (w *World) openIdle() {
 	for _, l := range w.links {
 		if p := l.to.process(); p != nil && (w.locks == nil || l.name.To == history.ResourceProcess) {
 			for _, c := range l.idle { // open since before the run
@@ -638,7 +644,6 @@ func (w *World) awaitSettled() error {
 			}
 		}
 	}
-	return nil
 }
 
 // leadServers lets a server be the primary, and the others that run follow it.

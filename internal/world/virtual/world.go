@@ -336,7 +336,12 @@ func (w *World) newLink(from string, to *Host) *clientLink {
 
 // Start begins the run's time.
 func (w *World) Start(h world.Hooks) error {
-	err := errors.Join(w.awaitSettled(), w.awaitLocks())
+	err := w.awaitSettled()
+	w.openIdle()
+	err = errors.Join(err, w.awaitLocks())
+	if err == nil && w.spec.WarmUp && w.locks != nil {
+		err = w.warmUp()
+	}
 	if w.fromReady {
 		w.beginNow()
 	}

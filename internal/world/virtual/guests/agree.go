@@ -95,8 +95,7 @@ func changesOf(h *history.History) (nodes []string, of map[string][]change) {
 }
 
 // Compare compares what happened to the lock's keys on models and on real servers. A server removes a key that has run out some time
-// after that, a model when somebody asks for it: so the times of that are not compared, and the model may not have come to it. On a server
-// that took over a copy of another's data, only what clients did is compared: the copy has changes in it that the model made one by one.
+// after that, a model when somebody asks for it: so the times of that are not compared, and the model may not have come to it.
 func Compare(models, servers *history.History) (a Agreement) {
 	if a.Elected = elects(models) || elects(servers); a.Elected {
 		return a
@@ -129,10 +128,6 @@ func (c *change) ranOut() bool {
 }
 
 func (a *Agreement) compare(node string, want, got []change) (differs string) {
-	if slices.ContainsFunc(got, func(c change) bool { return c.f == history.KeyUnclear }) {
-		copied := func(c change) bool { return c.key != "" && c.client == "" }
-		want, got = slices.DeleteFunc(want, copied), slices.DeleteFunc(got, copied)
-	}
 	for len(got) > 0 {
 		g := &got[0]
 		got = got[1:]

@@ -21,7 +21,7 @@ import (
 func Available() error { return supervisor.Available() }
 
 // Version of the supervisor and this package, which histories depend on.
-const Version = "3"
+const Version = "4"
 
 // wall is the time of day at which runs of programs begin: 2026-01-01, as everywhere with guests. Those of built-in locks begin as with
 // models.
@@ -94,7 +94,7 @@ func (w *guestWorld) unknown() error {
 
 // Start begins the run's time, when all guests are ready.
 func (w *guestWorld) Start(h world.Hooks) error {
-	w.g.record = h.Record
+	w.g.recorder = h.Record
 	err := w.World.Start(h)
 	if why := errors.Join(w.unknown(), w.g.ctx.Err()); why != nil {
 		return why
@@ -164,12 +164,11 @@ type guests struct {
 	// failed: what is left on the machines is not to be used again. parting: the run is over, and they may be; stirred: a lock program
 	// has said or asked for something since.
 	failed, parting, stirred bool
-	// lookAgain is when to look again whether a cluster is whole.
-	lookAgain time.Duration
 	// ports counts those of connections that the world opens.
 	ports int
 
-	record recorder
+	// record is recorder from when the run's time begins until the run is over, and else nil.
+	record, recorder recorder
 	// given are the keys that servers have given away, by the bytes in which they went.
 	given map[string]command.Key
 }
@@ -243,7 +242,7 @@ func (g *guests) Grant() bool {
 }
 
 // Begin implements virtual.Guests: the run's time begins now.
-func (g *guests) Begin() { g.began, g.begun = g.sup.Now(), true }
+func (g *guests) Begin() { g.began, g.begun, g.record = g.sup.Now(), true, g.recorder }
 
 // settle lets programs run until all of them wait, at this very time.
 func (g *guests) settle() { g.sup.Run(g.sup.Now()) }

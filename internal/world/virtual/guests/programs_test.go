@@ -12,8 +12,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
@@ -65,6 +67,42 @@ func TestProgramsInScenarios(t *testing.T) {
 var programScenarios = []string{
 	"one-node-restart", "one-node-client-clock", "one-node-clock-jump", "one-node-hangs", "set-nx-px", "held-answers", "answer-lost",
 	"dead-holder", "failover",
+}
+
+// TestWarmUp: a lock program that has warmed up has its connection, and the history begins with the run.
+func TestWarmUp(t *testing.T) {
+	server := redis(t)
+	s := scenarios(t, []string{"set-nx-px"})[0]
+	v, fits := withProgram(t, s.Variants[0], well)
+	if !fits {
+		t.Fatal("the program does not fit")
+	}
+	took := make(map[bool]time.Duration)
+	for _, warm := range []bool{false, true} {
+		v.Setup.Workload.WarmUp = warm
+		a := &try{scenario: s.Name, variant: v, seed: 3, program: &describes, options: Options{Server: server, Programs: true}}
+		h := a.twice(t).History
+		if e := h.Events[0]; e.F != history.Phase || e.Time != 0 {
+			t.Errorf("warm: %v: the history begins with %s at %v", warm, e.F, e.Time)
+		}
+		granted, set := 0, 0
+		for _, e := range h.Events {
+			switch {
+			case e.F == history.Acquire && e.Type == history.OK:
+				if granted++; granted == 1 {
+					took[warm] = e.Time
+				}
+			case e.F == history.KeySet:
+				set++
+			}
+		}
+		if granted == 0 || set != granted {
+			t.Errorf("warm: %v: %d grants, and %d times the key was set", warm, granted, set)
+		}
+	}
+	if took[true] == 0 || took[true] >= took[false] {
+		t.Errorf("the first grant comes after %v, and without having warmed up after %v", took[true], took[false])
+	}
 }
 
 // TestStrangePrograms puts programs on trial that do not what they should. Each run ends and says what was wrong, or goes well; and

@@ -94,17 +94,19 @@ func (g *guests) keepPrograms() {
 	}
 	g.inbox, g.stirred = nil, false
 	end := g.sup.Now() + g.quiet()
-	for g.sup.Now() < end && !g.over() {
+	silent := func() bool { return !g.stirred && len(g.inbox) == 0 }
+	for g.sup.Now() < end && !g.over() && silent() {
 		g.sup.Run(end)
 	}
 	for _, p := range g.clients {
-		p.rest()
+		if silent() {
+			p.rest()
+		}
 	}
-	silent := !g.stirred && len(g.inbox) == 0
 	for name, p := range g.clients {
 		switch {
 		case p.running == nil:
-		case p.stays && silent && !p.running.HasEnded():
+		case p.stays && silent() && !p.running.HasEnded():
 			g.waiting[name] = &waitingProgram{p.running, p.talk.Ready, p.old}
 			g.keeper.waited++
 		default:

@@ -132,11 +132,11 @@ func (of *variantTally) add(t *tally, one *trial.Trial, v *report.Variant, decid
 func (of *variantTally) addUndemanded(
 	t *tally, one *trial.Trial, v *report.Variant, deciding *report.PropertyResult,
 ) (own bool, doubt string) {
-	if !undemandedAndViolated(deciding) {
+	violated, byDesign, blame := t.undemanded(v, deciding)
+	if !violated {
 		return false, ""
 	}
-	blame := checker.Blamed(v.History, deciding.Name, deciding.Counterexample)
-	if slices.Contains(t.guarantee.GivesUp(), blame) {
+	if byDesign {
 		of.byDesign++
 		return false, ""
 	}
@@ -193,13 +193,18 @@ func (t *tally) accuses(v *report.Variant) bool {
 			return true
 		}
 	}
-	deciding := t.deciding(v)
-	return undemandedAndViolated(deciding) &&
-		!slices.Contains(t.guarantee.GivesUp(), checker.Blamed(v.History, deciding.Name, deciding.Counterexample))
+	violated, byDesign, _ := t.undemanded(v, t.deciding(v))
+	return violated && !byDesign
 }
 
-func undemandedAndViolated(p *report.PropertyResult) bool {
-	return p != nil && p.Expected != checker.Holds && p.Verdict == checker.Violated
+// undemanded reports that the deciding property is violated although it is not demanded of the lock's class; byDesign: what is to blame is
+// what the design gives up.
+func (t *tally) undemanded(v *report.Variant, deciding *report.PropertyResult) (violated, byDesign bool, blame checker.Blame) {
+	if deciding == nil || deciding.Expected == checker.Holds || deciding.Verdict != checker.Violated {
+		return false, false, blame
+	}
+	blame = checker.Blamed(v.History, deciding.Name, deciding.Counterexample)
+	return true, slices.Contains(t.guarantee.GivesUp(), blame), blame
 }
 
 func demandedAndViolated(p *report.PropertyResult) bool {

@@ -71,11 +71,11 @@ func (t *trial) twice(ctx context.Context, s *subject, c runner.Config) (out run
 	case err != nil:
 		return out, nil, err
 	case kept != nil:
-		same, close := likeness(kept, fresh)
+		same, near := likeness(kept, fresh)
 		if same {
 			return out, nil, nil
 		}
-		if !close { // which is no fault of the program yet
+		if !near { // which is no fault of the program yet
 			t.Repeating.about(l, func(k *repeats) { k.unkept++ })
 		}
 	case enough(&out):

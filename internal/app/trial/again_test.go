@@ -34,8 +34,8 @@ expect: {exclusive-lease: anything, no-late-effect: anything, linearizable-resou
 		if err != nil {
 			t.Fatal(err)
 		}
-		any := trial{Scenario: s}
-		if got := any.accuses(context.Background(), &subject{Variant: v}, &out); got != want {
+		all := trial{Scenario: s}
+		if got := all.accuses(context.Background(), &subject{Variant: v}, &out); got != want {
 			t.Errorf("a pause of %s violates something: %v, want %v", sleeps, got, want)
 		}
 		none := trial{Scenario: s, Options: Options{Accuses: func(*report.Variant) bool { return false }}}

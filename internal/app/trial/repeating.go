@@ -81,9 +81,9 @@ func NewKept(ctx context.Context) *Kept {
 }
 
 // likeness is how alike two histories are, as they were written, but for the values of locks, each in the place of another: of a library
-// that makes a part of them once for all, a program that is kept has others. same: they are the same. close: times differ at most
+// that makes a part of them once for all, a program that is kept has others. same: they are the same. near: times differ at most
 // closely.
-func likeness(one, other []byte) (same, close bool) {
+func likeness(one, other []byte) (same, near bool) {
 	apart, differs, err := guests.Alike(one, other)
 	alike := err == nil && differs == nil
 	return alike && apart == 0, alike && apart <= closely

@@ -42,7 +42,7 @@ func written(t *testing.T, h *history.History) []byte {
 	return text.Bytes()
 }
 
-// TestLikeness: values may be others, each in the place of one; nothing else may, and times may be close.
+// TestLikeness: values may be others, each in the place of one; nothing else may, and times may be near.
 func TestLikeness(t *testing.T) {
 	of := func(at time.Duration, owners ...string) *history.History {
 		h := &history.History{}
@@ -52,8 +52,8 @@ func TestLikeness(t *testing.T) {
 		return h
 	}
 	for name, c := range map[string]struct {
-		a, b        *history.History
-		same, close bool
+		a, b       *history.History
+		same, near bool
 	}{
 		"the same":              {of(1, "x", "y", "", "x"), of(1, "x", "y", "", "x"), true, true},
 		"other values":          {of(1, "x", "y", "", "x"), of(1, "y", "z", "", "y"), true, true},
@@ -64,13 +64,13 @@ func TestLikeness(t *testing.T) {
 		"one is longer":         {of(1, "x"), of(1, "x", "y"), false, false},
 		"the numbers are names": {of(1, "1", "0"), of(1, "0", "0"), false, false},
 	} {
-		if same, close := likeness(written(t, c.a), written(t, c.b)); same != c.same || close != c.close {
-			t.Errorf("%s: the same: %v, close: %v", name, same, close)
+		if same, near := likeness(written(t, c.a), written(t, c.b)); same != c.same || near != c.near {
+			t.Errorf("%s: the same: %v, near: %v", name, same, near)
 		}
 	}
 	a, b := of(1, "x"), of(1, "x")
 	b.Header.Seed = 2
-	if same, close := likeness(written(t, a), written(t, b)); same || close || a.Events[0].Value.Owner != "x" {
+	if same, near := likeness(written(t, a), written(t, b)); same || near || a.Events[0].Value.Owner != "x" {
 		t.Error("another seed is the same, or a history was changed")
 	}
 }

@@ -11,9 +11,10 @@ import (
 // first time is there when faults begin.
 const warmUpKey = "warm-up-"
 
-// warms reports that lock programs warm up: on nodes of our own, and with a key that none of the run's patterns fits.
+// warms reports that lock programs warm up: on nodes of our own, and with a key that none of the run's patterns fits. Those that get the
+// lock itself before the run have loaded all then.
 func (w *World) warms() bool {
-	return w.spec.Lock.Program != nil && w.spec.LockStore == "" && w.observation.Strangers.Fresh &&
+	return w.spec.Lock.Program != nil && !w.spec.WarmUp && w.spec.LockStore == "" && w.observation.Strangers.Fresh &&
 		!program.PatternsFor(w.spec.Lock.Key, w.spec.LockKeys).Fit(warmUpKey+"c1")
 }
 

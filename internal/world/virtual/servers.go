@@ -620,15 +620,17 @@ func (w *World) newServer(name string, p world.Persistence) (*Host, error) {
 	return &s.Host, nil
 }
 
+// LookEvery is how often it is asked whether servers have settled (Servers.Settled), before a run.
+const LookEvery = 10 * time.Millisecond
+
 // awaitSettled lets time pass until replicas have what their primary has. It looks at whole instants, so that it does not matter how long
 // guests took to get ready.
 func (w *World) awaitSettled() error {
-	const lookEvery = 10 * time.Millisecond
 	for end := w.s.now + startWithin; w.servers != nil && !w.servers.Settled(); {
 		if w.s.now > end {
 			return fmt.Errorf("the replicas had not got what their primary has within %v of the run's time", startWithin)
 		}
-		if !w.Sleep(lookEvery - w.s.now%lookEvery) {
+		if !w.Sleep(LookEvery - w.s.now%LookEvery) {
 			return nil
 		}
 	}

@@ -160,13 +160,7 @@ func TestHistoryIsWhatServersHave(t *testing.T) {
 
 // TestHistoryOfRandomCommands does the same beside a lock program that puts random commands to the lock's key.
 func TestHistoryOfRandomCommands(t *testing.T) {
-	server := redis(t)
-	s := scenarios(t, []string{"set-nx-px"})[0]
-	v, fits := withProgram(t, s.Variants[0], random)
-	if !fits {
-		t.Fatal("the program does not fit")
-	}
-	o := oversee(t, &try{scenario: s.Name, variant: v, seed: 1, program: &describes, options: Options{Server: server, Programs: true}})
+	o := oversee(t, tryProgram(t, "set-nx-px", random, 1))
 	t.Logf("asked %d times, the key was there %d times", o.asked, o.present)
 	if o.present < 500 {
 		t.Errorf("the key was there only %d of %d times", o.present, o.asked)

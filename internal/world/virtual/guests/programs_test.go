@@ -35,6 +35,17 @@ func withProgram(t *testing.T, v scenario.Variant, kind string) (scenario.Varian
 	return v.With(own), own.NotApplicable(&v.Setup) == ""
 }
 
+// tryProgram tries a lock program of the tests in the first variant of a scenario.
+func tryProgram(t *testing.T, name, kind string, seed uint64) *try {
+	t.Helper()
+	s := scenarios(t, []string{name})[0]
+	v, fits := withProgram(t, s.Variants[0], kind)
+	if !fits {
+		t.Fatal("the program does not fit")
+	}
+	return &try{scenario: s.Name, variant: v, seed: seed, program: &describes, options: Options{Server: redis(t), Programs: true}}
+}
+
 // TestProgramsInScenarios puts a lock program on trial in scenarios, twice with one seed: its clients are paused, killed and started
 // again, their clocks are moved, and their messages are lost.
 func TestProgramsInScenarios(t *testing.T) {
@@ -71,16 +82,10 @@ var programScenarios = []string{
 
 // TestWarmUp: a lock program that has warmed up has its connection, and the history begins with the run.
 func TestWarmUp(t *testing.T) {
-	server := redis(t)
-	s := scenarios(t, []string{"set-nx-px"})[0]
-	v, fits := withProgram(t, s.Variants[0], well)
-	if !fits {
-		t.Fatal("the program does not fit")
-	}
 	took := make(map[bool]time.Duration)
 	for _, warm := range []bool{false, true} {
-		v.Setup.Workload.WarmUp = warm
-		a := &try{scenario: s.Name, variant: v, seed: 3, program: &describes, options: Options{Server: server, Programs: true}}
+		a := tryProgram(t, "set-nx-px", well, 3)
+		a.variant.Setup.Workload.WarmUp = warm
 		h := a.twice(t).History
 		if e := h.Events[0]; e.F != history.Phase || e.Time != 0 {
 			t.Errorf("warm: %v: the history begins with %s at %v", warm, e.F, e.Time)
@@ -108,20 +113,18 @@ func TestWarmUp(t *testing.T) {
 // TestStrangePrograms puts programs on trial that do not what they should. Each run ends and says what was wrong, or goes well; and
 // nothing is left of it.
 func TestStrangePrograms(t *testing.T) {
-	server := redis(t)
-	s := scenarios(t, []string{"one-node-restart"})[0]
 	for _, kind := range slices.Sorted(maps.Keys(strangeThings)) {
 		t.Run(kind, func(t *testing.T) {
 			want := strangeThings[kind]
 			if want.slow {
 				suite.All(t)
 			}
-			v, _ := withProgram(t, s.Variants[0], kind)
-			a := &try{scenario: s.Name, variant: v, seed: 1, program: &describes, options: Options{Server: server, Programs: true, Dir: t.TempDir()}}
+			a := tryProgram(t, "one-node-restart", kind, 1)
+			a.options.Dir = t.TempDir()
 			before, folders := left(t), scratchFolders(t)
 			out, _, err := a.run()
 			log, _ := os.ReadFile(filepath.Join(a.options.Dir, "client-c1.log"))
-			ending := strings.ReplaceAll(ending(out, err), v.Setup.Lock.Program.Command[0], "SELF")
+			ending := strings.ReplaceAll(ending(out, err), a.variant.Setup.Lock.Program.Command[0], "SELF")
 			if !strings.Contains(ending, want.ending) || !bytes.Contains(log, []byte(want.says)) {
 				t.Errorf("it ends so: %s\nwant %q, and %q in the log:\n%s", ending, want.ending, want.says, log[:min(len(log), 1000)])
 			}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/supervisor"
@@ -233,16 +232,13 @@ func (s *server) lookForStart() {
 	})
 }
 
-// Before a run somebody looks at whole instants whether all servers have found each other, or replicas have what their primary has: at
-// the same ones however long lock programs took to start, for to be asked is something that happens to a server.
-const (
-	lookForOthers   = 100 * time.Millisecond
-	lookForReplicas = 10 * time.Millisecond
-)
+// lookForOthers is how often somebody looks whether all servers have found each other, before a run.
+const lookForOthers = 10 * virtual.LookEvery
 
-// Settled implements virtual.Servers.
+// Settled implements virtual.Servers. Servers are asked at whole instants: at the same ones however long lock programs took to start, for
+// to be asked is something that happens to a server.
 func (g *guests) Settled() bool {
-	each := lookForReplicas
+	each := virtual.LookEvery
 	switch {
 	case g.spec.Cluster != nil || g.spec.Sentinel != nil:
 		each = lookForOthers

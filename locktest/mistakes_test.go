@@ -53,6 +53,7 @@ var beyond = map[string]string{
 	"check_wait":      "there are no replicas",
 	"renewal_ends":    "no server here knows SET with IFEQ",
 	"extend_enough":   "the lock tells of no loss here",
+	"entries":         "no client asks again inside its section here",
 	"give_up":         "the lock tries again for longer than others hold it",
 }
 

@@ -45,6 +45,7 @@ var lockMistakes = []struct {
 	{"delifeq", "value", []checker.Property{checker.ExclusiveLease, checker.BackedGrant}},
 	{"redlock-extend", "extend_needs_quorum", []checker.Property{checker.ExclusiveLease, checker.HolderServed}},
 	{"set-nx-px", "token_after_grant", []checker.Property{checker.HolderServed, checker.OrderedTokens}},
+	{"reentrant", "entries", []checker.Property{checker.ExclusiveLease}},
 	{"set-nx-wait", "check_wait", []checker.Property{checker.ExclusiveLease}},
 }
 

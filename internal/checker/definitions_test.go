@@ -275,13 +275,20 @@ func (t *terms) believeOp(p *op, i int) {
 	case p.f == history.Acquire && p.invoked == i:
 		// "A re-entry: an `acquire` of a client that has an open grant of the same
 		// lock when it is invoked, answered `ok` with the same owner value (not empty)
-		// as its latest open grant."
-		if p.outcome == history.OK && p.owner != "" && len(open) > 0 && open[len(open)-1].owner == p.owner && !t.anew(p) {
-			p.reenters = true
-			break
+		// as its latest open grant. So is one that says `inner`, if it or that grant has no owner value."
+		if p.outcome == history.OK && len(open) > 0 && !t.anew(p) {
+			latest := open[len(open)-1].owner
+			if p.owner != "" && latest == p.owner || p.asked.Inner() && (p.owner == "" || latest == "") {
+				p.reenters = true
+				break
+			}
 		}
 		// "The invocation of the client's next `acquire` of the same lock, whatever its
-		// outcome. It ends all open grants of that client and lock."
+		// outcome. It ends all open grants of that client and lock. There are two exceptions: a re-entry, and an `acquire` that says `inner`
+		// and is not answered `ok`."
+		if p.asked.Inner() && p.outcome != history.OK {
+			break
+		}
 		for _, g := range open {
 			t.end(g, i)
 		}
@@ -303,8 +310,8 @@ func (t *terms) believeOp(p *op, i int) {
 }
 
 // anew: "In a history of a lock program it is none, and the client is granted the lock anew, if on a quorum of nodes the client set a key
-// of the lock with that owner value between the two, and the last that the node had told of this key before was that it had expired or was
-// deleted."
+// of the lock with that owner value (if there is one, else with any) between the two, and the last that the node had told of this key
+// before was that it had expired or was deleted."
 func (t *terms) anew(p *op) bool {
 	nodes := make(map[string]bool)
 	last := make(map[[2]string]history.F)
@@ -315,7 +322,7 @@ func (t *terms) anew(p *op) bool {
 		}
 		at := [2]string{e.Process, e.Value.Key}
 		gone := last[at] == history.KeyExpired || last[at] == history.KeyDeleted
-		if i > p.invoked && e.F == history.KeySet && e.Value.Client == p.client && e.Value.Owner == p.owner && t.ofLock(i) && gone {
+		if i > p.invoked && e.F == history.KeySet && e.Value.Client == p.client && (p.owner == "" || e.Value.Owner == p.owner) && t.ofLock(i) && gone {
 			nodes[e.Process] = true
 		}
 		last[at] = e.F

@@ -93,7 +93,7 @@ func randomScript(r *rand.Rand) *script {
 				typ, pending[c] = history.Invoke, f
 			}
 			s.add(ms, c, typ, f, history.Value{Section: r.IntN(3), Key: cells[r.IntN(len(cells))], Number: randomInt(r, int64(r.IntN(3))),
-				Extra: &history.Extra{Expected: randomInt(r, int64(r.IntN(3))), Lock: locks[r.IntN(3)]},
+				Extra: &history.Extra{Expected: randomInt(r, int64(r.IntN(3))), Lock: locks[r.IntN(3)], Inner: f == history.Acquire && r.IntN(4) == 0},
 				Grant: &history.Grant{ValidUntil: randomInt(r, (ms+int64(r.IntN(900)))*1e6)}, Token: randomInt(r, int64(r.IntN(5))),
 				Owner: []string{"o1", "o2", ""}[r.IntN(3)]})
 		}

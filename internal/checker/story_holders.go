@@ -115,8 +115,14 @@ func (j *judge) holdersStory(a, b facts.Holding, overlap Interval, why reason) *
 // tellReentries tells how a client entered the lock of a grant again before an event.
 func (s *story) tellReentries(g *facts.Grant, before int) {
 	for _, i := range s.j.GrantsTo(g.Client, g.Lock) {
-		if again := &s.j.Grants[i]; again.Outer >= 0 && again.Return > g.Return && again.Return < before && again.OpenAt(before) {
+		again := &s.j.Grants[i]
+		switch {
+		case again.Outer < 0 || again.Return <= g.Return || again.Return >= before:
+		case again.OpenAt(before):
 			s.tell(setting, again.Return, "%s", s.j.grantWords(again))
+		case s.j.Event(again.Call).Value.Inner() && g.OpenAt(again.Return):
+			s.tell(setting, again.Return, "%s got the lock once more, inside its section", again.Client)
+			s.tell(setting, again.End, "%s asked to release that one", again.Client)
 		}
 	}
 }

@@ -46,6 +46,9 @@ var switchTargets = []target{
 		[]string{"pause"}, checker.LinearizableResource, lock.Mistakes{ExtendAbsent: true}},
 	{"renewal without an end", endless, []string{"cut", "reset", "hold"},
 		checker.NoOrphanLock, lock.Mistakes{RenewalForever: true}},
+	{"first release frees", "nodes: {count: 1}\nlock: {algorithm: reentrant, ttl: 500ms, switches: {entries: first-frees}}\n" +
+		"workload: {clients: 2, sections: 2, start: together, think: 100ms, nested: true}\n", []string{"pause", "cut"},
+		checker.ExclusiveLease, lock.Mistakes{FirstFrees: true}},
 	{"renewal goes on", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {stop_renewal: false}}\n",
 		[]string{"pause", "hold", "cut"},
 		checker.NoOrphanLock, lock.Mistakes{KeepRenewing: true}},

@@ -36,7 +36,7 @@ func (s *Search) use() (use, error) {
 }
 
 // uses are the other uses of the setup's lock that a scenario can say, of a lock that can do what they ask for: its clients extend it by
-// hand, forget it or ask again at the end of a section, keep one lock object, or wait for less than a section.
+// hand, forget it or ask again at the end of a section or inside it, keep one lock object, or wait for less than a section.
 func (s *Search) uses(setup *scenario.Setup) (list []use) {
 	ready := s.Ready
 	if ready == nil {
@@ -76,10 +76,14 @@ func others(own *use, ready *program.Ready, ttl time.Duration) (list []use) {
 				for hasty && u.retry.Attempts > 1 && u.retry.Longest() > u.workload.Think/2 {
 					u.retry.Attempts = (u.retry.Attempts + 1) / 2
 				}
-				list = append(list, u)
-				if ready.Has(program.KeepsOneObject) {
-					u.workload.Object = workload.OneObject
+				for _, nested := range []bool{false, hasty && !extends && leave == workload.LeavesReleased} { // who waits for itself waits for less than its lease
+					u.workload.Nested = own.workload.Nested || nested
+					u.workload.Object = own.workload.Object
 					list = append(list, u)
+					if ready.Has(program.KeepsOneObject) {
+						u.workload.Object = workload.OneObject
+						list = append(list, u)
+					}
 				}
 			}
 		}
@@ -125,6 +129,7 @@ func (k *shrinker) plainerUse() {
 		func(u *use) { *u = own },
 		func(u *use) { u.retry = own.retry },
 		func(u *use) { u.workload.Object = own.workload.Object },
+		func(u *use) { u.workload.Nested = own.workload.Nested },
 		func(u *use) { u.workload.Leave, u.within = own.workload.Leave, own.within },
 		func(u *use) { u.workload.Extend = own.workload.Extend },
 		func(u *use) { u.workload.Extend, u.workload.Think = own.workload.Extend, own.workload.Think },

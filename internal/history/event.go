@@ -255,6 +255,8 @@ type Outcome struct {
 type Extra struct {
 	// Lock names the lock, where a run has several. Empty means the only one.
 	Lock string `json:"lock,omitempty"`
+	// Inner: an acquire inside a section of the client, which has the lock. A release inside the section gives this one back.
+	Inner bool `json:"inner,omitempty"`
 	// Expected is the value a cas demands.
 	Expected Int `json:"expected,omitzero"`
 	// List is what a read of an append resource saw.
@@ -340,6 +342,7 @@ func (v *Value) Accepted() Bool         { return v.outcome().Accepted }
 func (v *Value) Highest() Int           { return v.outcome().Highest }
 func (v *Value) Epoch() Int             { return v.rare().Epoch }
 func (v *Value) Lock() string           { return v.extra().Lock }
+func (v *Value) Inner() bool            { return v.extra().Inner }
 func (v *Value) Expected() Int          { return v.extra().Expected }
 func (v *Value) List() []int64          { return v.extra().List }
 func (v *Value) Other() []int64         { return v.extra().Other }

@@ -98,6 +98,15 @@ func TestEachMistakeShows(t *testing.T) {
 			e.spawned[0]()
 			return len(e.background)
 		}, 0, 11},
+		{"first release frees", lock.Mistakes{FirstFrees: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb, c := newTable(1), mistaken(m)
+			c.Algorithm = "reentrant"
+			_, l := tb.sit(t, "c1", c)
+			g, _ := l.Acquire()
+			again, _ := l.Acquire()
+			l.Release(again)
+			return tb.held(g.Owner)
+		}, 1, 0},
 		{"renewal frees", lock.Mistakes{RenewalFrees: true}, afterRenewal("watchdog", 0, ""), "c1", ""},
 		{"renewal shortens", lock.Mistakes{RenewalShort: true}, afterRenewal("watchdog", 2*time.Millisecond, ""), "c1", ""},
 		{"renewal takes", lock.Mistakes{RenewalTakes: true}, afterRenewal("watchdog", 0, "c2"), "c2", "c1"},
@@ -237,7 +246,7 @@ func TestRulesAreSwitchedOffByName(t *testing.T) {
 			all.SwitchOff(rule)
 		}
 	}
-	if got := len(all.Rules()); got != 24 {
+	if got := len(all.Rules()); got != 25 {
 		t.Errorf("%d rules", got)
 	}
 	none := all

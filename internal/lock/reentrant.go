@@ -11,7 +11,8 @@ func init() {
 		{"reentrant-leaky", "the same, but the outer release never clears the client's own entry: its next acquire asks no node", true},
 	} {
 		register(Algorithm{
-			Name: r.name, Title: r.title, MinNodes: 1, MaxNodes: 1, Tokens: separate, Mistakes: ownedMistakes,
+			Name: r.name, Title: r.title, MinNodes: 1, MaxNodes: 1, Tokens: separate,
+			Mistakes: ownedMistakes.and(Mistakes{FirstFrees: true}),
 			New: func(c Config, env Env) Lock {
 				return &reentrant{single: single{Config: c, env: env, take: setNX, give: compareAndDelete}, leaky: r.forgetful}
 			},
@@ -54,7 +55,7 @@ func (l *reentrant) Release(g Grant) Result {
 	if l.leaky && !g.Local {
 		return l.single.Release(g)
 	}
-	if l.count--; l.count > 0 {
+	if l.count--; l.count > 0 && !l.Mistakes.FirstFrees {
 		return Result{Outcome: OK}
 	}
 	l.count = 0

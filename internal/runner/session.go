@@ -35,7 +35,11 @@ var _ workload.Session = (*session)(nil)
 func (s *session) Do(q client.Request) client.Answer {
 	s.section.Store(int64(q.Section))
 	asked := s.Now()
-	s.record(history.Invoke, q.F, history.Value{Section: q.Section, Key: q.Cell, Number: q.Number}, "")
+	asks := history.Value{Section: q.Section, Key: q.Cell, Number: q.Number}
+	if q.Inner {
+		asks.OwnExtra().Inner = true
+	}
+	s.record(history.Invoke, q.F, asks, "")
 	s.requestUnderWay.Store(true)
 	a := s.client.Do(q)
 	s.requestUnderWay.Store(false)

@@ -35,6 +35,7 @@ func (d *decoder) check(s *Setup) {
 	d.checkFit(s)
 	d.checkExtension(s)
 	d.checkLeave(s)
+	d.checkNested(s)
 	d.checkStore(s)
 	d.checkFaults(s, 0)
 	s.Faults.checkMix(d)
@@ -98,6 +99,20 @@ func (d *decoder) checkExtension(s *Setup) {
 	case ours && !algorithm.Extends:
 		d.ProblemAt("workload.extend", "its user cannot extend %s", algorithm.Name).Hint =
 			"these can be extended: " + strings.Join(locksThat(func(a lock.Algorithm) bool { return a.Extends }), ", ")
+	}
+}
+
+// checkNested makes sure that a client which is to ask for its lock again can do so.
+func (d *decoder) checkNested(s *Setup) {
+	w := &s.Workload
+	if !w.Nested || !d.Sound("workload.kind", "workload.leave") {
+		return
+	}
+	if w.Workload().Pair {
+		d.ProblemAt("workload.nested", "%s takes no lock", w.Kind)
+	}
+	if w.Leave != workload.LeavesReleased {
+		d.ProblemAt("workload.nested", "its client releases each lock that it gets: it needs leave: released")
 	}
 }
 

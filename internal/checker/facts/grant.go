@@ -131,10 +131,15 @@ func (f *Facts) endReplaced(open map[Holder][]int, op int) {
 	if len(list) == 0 {
 		return
 	}
+	inner := f.Event(f.Ops[op].Call).Value.Inner()
 	if f.Ops[op].Type == history.OK {
-		if owner := f.ownerOf(op); owner != "" && owner == f.Grants[list[len(list)-1]].Owner && !f.takesAnew(op) {
+		owner, latest := f.ownerOf(op), f.Grants[list[len(list)-1]].Owner
+		same := owner != "" && owner == latest || inner && (owner == "" || latest == "")
+		if same && !f.takesAnew(op) {
 			return
 		}
+	} else if inner {
+		return // it goes on with what it has
 	}
 	for _, g := range list {
 		f.Grants[g].End, f.Grants[g].Ending = f.Ops[op].Call, Superseded
@@ -152,7 +157,7 @@ func (f *Facts) takesAnew(op int) bool {
 	var nodes []string
 	for i := o.Call; i <= o.Return; i++ {
 		e := f.Event(i)
-		if e.F == history.KeySet && e.Value.Client == o.Process && e.Value.Owner == owner && f.ConcernsLock(e) && f.wasGone(i) &&
+		if e.F == history.KeySet && e.Value.Client == o.Process && (owner == "" || e.Value.Owner == owner) && f.ConcernsLock(e) && f.wasGone(i) &&
 			!slices.Contains(nodes, e.Process) {
 			nodes = append(nodes, e.Process)
 		}
@@ -198,17 +203,26 @@ func (f *Facts) addGrant(open map[Holder][]int, op int) {
 	f.Grants = append(f.Grants, g)
 }
 
-// endLatest ends the grant that a release is about, or that a client forgets: the latest. Those that are open
-// together have one owner value, so that of the operation tells no more.
+// endLatest ends the grant that a release is about, or that a client forgets: the latest with the owner value of the operation, or
+// else the latest.
 func (f *Facts) endLatest(open map[Holder][]int, op int, how Ending) {
 	k := f.HolderOf(op)
 	list := open[k]
 	if len(list) == 0 {
 		return
 	}
-	g := &f.Grants[list[len(list)-1]]
+	at, owner := len(list)-1, f.ownerOf(op)
+	for i := at; owner != "" && i >= 0; i-- {
+		if f.Grants[list[i]].Owner == owner {
+			at = i
+			break
+		}
+	}
+	g := &f.Grants[list[at]]
 	g.End, g.Ending, g.release = f.Ops[op].Call, how, op
-	open[k] = list[:len(list)-1]
+	if open[k] = list[:len(list)-1]; at < len(list)-1 {
+		open[k] = slices.Concat(list[:at], list[at+1:])
+	}
 }
 
 // addRenewal lengthens the open grants that a renewal is about. A re-entrant hold has

@@ -12,8 +12,10 @@ import (
 type worker struct {
 	now     time.Duration
 	refused int
-	did     []string
-	slept   []time.Duration
+	// innerRefused: an acquire inside a section is refused.
+	innerRefused bool
+	did          []string
+	slept        []time.Duration
 }
 
 func (w *worker) Do(r Request) Answer {
@@ -22,6 +24,9 @@ func (w *worker) Do(r Request) Answer {
 		if w.refused--; w.refused == 0 {
 			return Answer{Type: history.Fail}
 		}
+	}
+	if r.Inner && w.innerRefused {
+		return Answer{Type: history.Fail}
 	}
 	return Answer{Type: history.OK}
 }
@@ -67,6 +72,26 @@ func TestAsksAgainWithoutReleasing(t *testing.T) {
 	section := []string{"acquire", "read", "write"}
 	if want := append(slices.Repeat(section, 3), "release"); !slices.Equal(w.did, want) {
 		t.Errorf("it did %q, not %q", w.did, want)
+	}
+}
+
+// TestAsksInsideItsSection: a client that gets the lock once more gives that one back, and works on; one that does not works on as well.
+func TestAsksInsideItsSection(t *testing.T) {
+	p := Plan{Kind: "increment", Sections: 1, Nested: true}
+	for refused, want := range map[bool][]string{
+		false: {"acquire", "acquire", "release", "read", "write", "release"},
+		true:  {"acquire", "acquire", "read", "write", "release"},
+	} {
+		w := &worker{innerRefused: refused}
+		if err := p.Run(w); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(w.did, want) {
+			t.Errorf("refused %v: it did %q, not %q", refused, w.did, want)
+		}
+	}
+	if p.Passes(BeforeAcquire) != 2 || p.Passes(BeforeRelease) != 2 || p.Passes(Acquired) != 1 {
+		t.Error("it comes twice to the points before an acquire and before a release, once to the one after its grant")
 	}
 }
 

@@ -14,6 +14,8 @@ type Request struct {
 	F history.F `json:"f"`
 	// Section numbers the guarded section, from 1.
 	Section int `json:"section,omitempty"`
+	// Inner: an acquire inside a section, by a client that has the lock.
+	Inner bool `json:"inner,omitempty"`
 	// Number is what a write stores.
 	Number history.Int `json:"number,omitzero"`
 	// List is the whole that a write to a list stores; Number is its last element.

@@ -70,6 +70,7 @@ type Plan struct {
 	Rest     time.Duration `yaml:"rest" doc:"time between the sections of one client" max:"10m" default:"0s"`
 	Extend   time.Duration `yaml:"extend" doc:"the client makes its grant last longer each time that it has worked so long, and stops working if that is refused; 0s: never" max:"10m" default:"0s"`
 	Leave    Leave         `yaml:"leave" doc:"released: the client releases the lock at the end of each section; held: it does not, and asks again, until its last section; forgotten: it drops the lock, and neither releases nor extends it" default:"released" values:"released,held,forgotten"`
+	Nested   bool          `yaml:"nested" doc:"in each section the client asks for the lock once more, and if it gets it gives this one back and works on, as a function does that is called by one which has the lock" default:"false"`
 	Object   Object        `yaml:"object" doc:"new: the client asks for the lock with a new lock object of the library each time; one: always with the same one" default:"new" values:"new,one"`
 	Busy     time.Duration `yaml:"busy" doc:"how long after each grant the lock program keeps its own thread or event loop occupied, as the user's code would that computes" max:"10m" default:"0s"`
 	Start    Start         `yaml:"start" doc:"in-turn: each client begins once the one before it has been granted the lock or has ended; together: all at once" default:"in-turn" values:"in-turn,together"`
@@ -118,6 +119,8 @@ func (p *Plan) Points() []string {
 // however often its lock tries; 0: that cannot be said.
 func (p *Plan) Passes(point string) int {
 	switch {
+	case p.Nested && (point == BeforeAcquire || point == BeforeRelease):
+		return 2
 	case point == BeforeRead && p.ReadsFirst():
 		return p.Workload().Reads
 	case point == BeforeWrite || point == BeforeCheck:
@@ -163,6 +166,9 @@ func (p Plan) guarded(s Session, section int, body func()) {
 		return
 	}
 	s.Point(Acquired)
+	if p.Nested && s.Do(Request{F: history.Acquire, Section: section, Inner: true}).Type == history.OK {
+		s.Do(Request{F: history.Release, Section: section})
+	}
 	body()
 	if s.Over() {
 		return // nobody is left to release it

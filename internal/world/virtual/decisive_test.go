@@ -250,8 +250,12 @@ func (r *removal) removeOp(o history.Op) {
 		if o.F != history.Acquire || o.Type != history.OK {
 			continue
 		}
-		if e.Process == o.Process && e.F == history.Acquire && e.Type == history.Invoke {
+		if e.Process == o.Process && e.F == history.Acquire && e.Type == history.Invoke && !e.Value.Inner() {
 			return // what follows is of another attempt
+		}
+		if asked.Inner() && e.Process == o.Process && e.F == history.Release && e.Type != history.Invoke {
+			r.gone[i] = true
+			return // what follows is done under the grant around it
 		}
 		if e.Process == o.Process && (e.IsOp() || e.F == history.Lost) || e.F == history.Effect && e.Value.Client == o.Process {
 			r.gone[i] = true

@@ -21,7 +21,7 @@ import (
 func Available() error { return supervisor.Available() }
 
 // Version of the supervisor and this package, which histories depend on.
-const Version = "4"
+const Version = "5"
 
 // wall is the time of day at which runs of programs begin: 2026-01-01, as everywhere with guests. Those of built-in locks begin as with
 // models.
@@ -152,6 +152,9 @@ type guests struct {
 	began time.Duration
 	// begun: it has.
 	begun bool
+	// together: the sentinels, or the nodes of a cluster, have found each other. apart is what waits for that.
+	together bool
+	apart    []func()
 	conns map[*supervisor.Conn]*line
 	// doubt is why the run tells nothing, beside what the supervisor says.
 	doubt   string

@@ -157,7 +157,7 @@ func (p *lockProgram) begin() {
 		p.rest()
 		p.booted = p.host.ReadMonotonic() - p.g.sup.Now()
 		p.host.SetClocks(wallAtStart, p.host.Monotonic())
-		p.setUp(p.isOpen)
+		p.g.whenTogether(func() { p.setUp(p.isOpen) })
 	})
 }
 

@@ -245,7 +245,23 @@ func (g *guests) Settled() bool {
 	case !g.spec.Replicated:
 		return true
 	}
-	return g.sup.Now()%each == 0 && !slices.ContainsFunc(g.servers, func(s *server) bool { return !s.inStep() })
+	if g.sup.Now()%each != 0 || slices.ContainsFunc(g.servers, func(s *server) bool { return !s.inStep() }) {
+		return false
+	}
+	for _, do := range g.apart {
+		g.want(do)
+	}
+	g.together, g.apart = true, nil
+	return true
+}
+
+// whenTogether does something once the sentinels, or the nodes of a cluster, have found each other: a client starts where they run.
+func (g *guests) whenTogether(do func()) {
+	if g.together || g.spec.Cluster == nil && g.spec.Sentinel == nil {
+		do()
+		return
+	}
+	g.apart = append(g.apart, do)
 }
 
 // ask sends the server something while time stands still, past the network of the world, and returns what it answers at once.

@@ -36,7 +36,7 @@ func (p *lockProgram) goOn(left *waitingProgram) {
 	p.host.Skip(-(p.host.ReadMonotonic() - p.g.sup.Now()) % time.Millisecond)
 	p.booted = p.host.ReadMonotonic() - p.g.sup.Now()
 	p.host.SetClocks(wallAtStart, p.host.Monotonic())
-	p.setUp(func() {
+	again := func() {
 		p.g.settle() // what it has closed is seen
 		if slices.ContainsFunc(left.conns, func(c *supervisor.Conn) bool { return c.IsOpen(supervisor.Opener) }) {
 			p.startAnother("when it said that it was set up again, a connection of the trial before was open")
@@ -47,7 +47,8 @@ func (p *lockProgram) goOn(left *waitingProgram) {
 		}
 		p.again = false
 		p.isOpen()
-	})
+	}
+	p.g.whenTogether(func() { p.setUp(again) })
 }
 
 // startAnother starts a program in the place of one that was to be set up again, and says why.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -29,24 +30,14 @@ func main() {
 	adapter.Serve(adapter.Program{Name: "go-zero", Version: adapter.ModuleVersion("github.com/zeromicro/go-zero"),
 		Homepage: "https://github.com/zeromicro/go-zero", About: about,
 		Class: "single", Keys: []string{"{key}"}, TTLMin: 1000, TTLStep: 1000, TTLExtra: 500,
-		Can: []string{"one-object"}}, open)
+		Can: []string{"one-object", "cluster"}}, open)
 }
 
 func open(s adapter.Setup) (adapter.Acquire, error) {
-	if len(s.Nodes) != 1 {
-		return nil, fmt.Errorf("RedisLock has one node, not %d", len(s.Nodes))
-	}
-	n := s.Nodes[0]
-	if n.TLS != nil {
-		return nil, errors.New("go-zero does not check who a server is")
-	}
-	var c redis.RedisConf
-	if err := conf.FillDefault(&c); err != nil {
+	store, lost, err := connect(s)
+	if err != nil {
 		return nil, err
 	}
-	c.Host, c.User, c.Pass = nobody, n.Username, n.Password
-	lost := doubts{node: n.Addr()}
-	store, err := redis.NewRedis(c, redis.WithHook(&lost))
 	return func(ctx context.Context) (adapter.Grant, error) {
 		sure := lost.watch()
 		l := adapter.Object(s, func() *redis.RedisLock { return redis.NewRedisLock(store, s.Key) })
@@ -57,7 +48,7 @@ func open(s adapter.Setup) (adapter.Acquire, error) {
 				return adapter.Grant{}, sure(err)
 			}
 			if ok {
-				return adapter.Grant{Release: release(l, &lost)}, nil
+				return adapter.Grant{Release: release(l, lost)}, nil
 			}
 			select {
 			case <-ctx.Done():
@@ -65,7 +56,36 @@ func open(s adapter.Setup) (adapter.Acquire, error) {
 			case <-time.After(between):
 			}
 		}
-	}, err
+	}, nil
+}
+
+// connect makes go-zero's client of the node or the cluster, and what doubts its connections. Those of a cluster nobody can watch.
+func connect(s adapter.Setup) (*redis.Redis, *doubts, error) {
+	n := s.Nodes[0]
+	if n.TLS != nil {
+		return nil, nil, errors.New("go-zero does not check who a server is")
+	}
+	var c redis.RedisConf
+	if err := conf.FillDefault(&c); err != nil {
+		return nil, nil, err
+	}
+	c.User, c.Pass = n.Username, n.Password
+	if s.Topology == "cluster" {
+		addresses := make([]string, len(s.Nodes))
+		for i, n := range s.Nodes {
+			addresses[i] = n.Addr()
+		}
+		c.Type, c.Host = redis.ClusterType, strings.Join(addresses, ",")
+		store, err := redis.NewRedis(c)
+		return store, &doubts{always: true}, err
+	}
+	if len(s.Nodes) != 1 {
+		return nil, nil, fmt.Errorf("RedisLock has one node, not %d", len(s.Nodes))
+	}
+	c.Host = nobody
+	d := &doubts{node: n.Addr()}
+	store, err := redis.NewRedis(c, redis.WithHook(d))
+	return store, d, err
 }
 
 func release(l *redis.RedisLock, lost *doubts) func(context.Context) error {
@@ -82,8 +102,9 @@ func release(l *redis.RedisLock, lost *doubts) func(context.Context) error {
 // doubts counts what broke on connections. go-redis hides what it repeats, and go-zero hides
 // go-redis. What was sent before a connection broke may take effect.
 type doubts struct {
-	node string // its address
-	n    atomic.Int64
+	node   string // its address
+	n      atomic.Int64
+	always bool // nobody counts
 }
 
 var _ red.Hook = (*doubts)(nil)
@@ -112,7 +133,7 @@ func (d *doubts) ProcessPipelineHook(next red.ProcessPipelineHook) red.ProcessPi
 func (d *doubts) watch() (sure func(error) error) {
 	before := d.n.Load()
 	return func(err error) error {
-		if d.n.Load() != before {
+		if d.always || d.n.Load() != before {
 			return fmt.Errorf("%w; some reply did not arrive", err)
 		}
 		return fmt.Errorf("%w: %w", adapter.ErrRefused, err)

@@ -6,6 +6,7 @@ import org.redisson.Redisson;
 import org.redisson.RedissonRedLock;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
+import org.redisson.config.BaseMasterSlaveServersConfig;
 import org.redisson.config.Config;
 import org.redisson.connection.ConnectionListener;
 
@@ -22,10 +23,11 @@ final class RedissonProgram {
         var program = new SimAdapter.Program("Redisson " + kind + (renews ? ", watchdog" : ""), Library.version(Redisson.class), quorum ? "quorum" : "single",
                 multi ? new String[] {"{key}", "{key}:second"} : new String[] {"{key}"});
         if (multi) program.with("ttl_min_ms", 1000).with("ttl_step_ms", 1000);
-        if (renews) program.can("renew");
+        program.can(renews ? new String[] {"renew", "sentinel", "cluster"} : new String[] {"sentinel", "cluster"});
         SimAdapter.serve(program.with("homepage", "https://github.com/redisson/redisson").with("about", "Redisson's own client with its defaults"), setup -> {
-            if (!quorum && setup.nodes().size() != 1) throw new SimAdapter.Unsupported("it locks on one node");
-            var clients = setup.nodes().stream().map(node -> connect(setup, node)).toList();
+            boolean several = setup.nodes().size() > 1 && !"cluster".equals(setup.topology());
+            if (several && !quorum) throw new SimAdapter.Unsupported("it locks on one node");
+            var clients = several ? setup.nodes().stream().map(node -> connect(setup, List.of(node))).toList() : List.of(connect(setup, setup.nodes()));
             var client = clients.get(0);
             long lease = renews ? -1 : setup.ttl().longValue();
             return wait -> switch (kind) {
@@ -37,7 +39,7 @@ final class RedissonProgram {
         });
     }
 
-    static RedissonClient connect(SimAdapter.Setup setup, SimAdapter.Node node) {
+    static RedissonClient connect(SimAdapter.Setup setup, List<SimAdapter.Node> nodes) {
         var config = new Config();
         config.setLockWatchdogTimeout(setup.ttl().longValue()).setThreads(2).setNettyThreads(2);
         config.setLazyInitialization(true); // a node may be down
@@ -45,10 +47,28 @@ final class RedissonProgram {
             @Override public void onConnect(InetSocketAddress address) {}
             @Override public void onDisconnect(InetSocketAddress address) { BROKE.incrementAndGet(); }
         });
-        config.useSingleServer().setAddress("redis://" + node.host() + ":" + node.port())
-                .setUsername(node.username().isEmpty() ? null : node.username()).setPassword(node.password().isEmpty() ? null : node.password())
-                .setConnectionMinimumIdleSize(1).setConnectionPoolSize(4).setSubscriptionConnectionPoolSize(2);
+        if (!setup.sentinels().isEmpty()) {
+            few(config.useSentinelServers().setMasterName(setup.master()).addSentinelAddress(addresses(setup.sentinels())));
+        } else if ("cluster".equals(setup.topology())) {
+            few(config.useClusterServers().addNodeAddress(addresses(nodes)));
+        } else {
+            var node = nodes.get(0);
+            config.useSingleServer().setAddress(addresses(nodes)[0])
+                    .setUsername(node.username().isEmpty() ? null : node.username()).setPassword(node.password().isEmpty() ? null : node.password())
+                    .setConnectionMinimumIdleSize(1).setConnectionPoolSize(4).setSubscriptionConnectionPoolSize(2);
+        }
         return Redisson.create(config);
+    }
+
+    static String[] addresses(List<SimAdapter.Node> nodes) {
+        return nodes.stream().map(node -> "redis://" + node.host() + ":" + node.port()).toArray(String[]::new);
+    }
+
+    /** Few connections, as with one server. */
+    static void few(BaseMasterSlaveServersConfig<?> config) {
+        config.setMasterConnectionMinimumIdleSize(1).setMasterConnectionPoolSize(4);
+        config.setSlaveConnectionMinimumIdleSize(1).setSlaveConnectionPoolSize(4);
+        config.setSubscriptionConnectionMinimumIdleSize(1).setSubscriptionConnectionPoolSize(2);
     }
 
     static long orForEver(Double wait) { return wait == null ? 86_400_000 : wait.longValue(); }

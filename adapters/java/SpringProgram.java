@@ -3,6 +3,8 @@ import io.lettuce.core.resource.ClientResources;
 import io.lettuce.core.resource.DefaultClientResources;
 import java.util.concurrent.atomic.AtomicLong;
 import org.springframework.context.Lifecycle;
+import org.springframework.data.redis.connection.RedisClusterConfiguration;
+import org.springframework.data.redis.connection.RedisSentinelConfiguration;
 import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
@@ -18,15 +20,12 @@ final class SpringProgram {
     }
 
     static LettuceConnectionFactory connect(SimAdapter.Setup setup) throws Exception {
-        if (setup.nodes().size() != 1) throw new SimAdapter.Unsupported("it locks on one node");
-        var node = setup.nodes().get(0);
         ClientResources resources = DefaultClientResources.create();
         resources.eventBus().get().subscribe(event -> {
             if (event instanceof DisconnectedEvent) BROKE.incrementAndGet();
         });
-        var server = new RedisStandaloneConfiguration(node.host(), node.port());
-        if (!node.password().isEmpty()) server.setPassword(node.password());
-        var factory = new LettuceConnectionFactory(server, LettuceClientConfiguration.builder().clientResources(resources).build());
+        var client = LettuceClientConfiguration.builder().clientResources(resources).build();
+        var factory = factory(setup, client);
         factory.afterPropertiesSet();
         if ((Object) factory instanceof Lifecycle cycle) cycle.start(); // since Spring Data 3
         try (var connection = factory.getConnection()) {
@@ -35,5 +34,23 @@ final class SpringProgram {
             System.err.println("not connected: " + err);
         }
         return factory;
+    }
+
+    static LettuceConnectionFactory factory(SimAdapter.Setup setup, LettuceClientConfiguration client) throws Exception {
+        if (!setup.sentinels().isEmpty()) {
+            var sentinels = new RedisSentinelConfiguration().master(setup.master());
+            for (var s : setup.sentinels()) sentinels.sentinel(s.host(), s.port());
+            return new LettuceConnectionFactory(sentinels, client);
+        }
+        if ("cluster".equals(setup.topology())) {
+            var nodes = new RedisClusterConfiguration();
+            for (var n : setup.nodes()) nodes.clusterNode(n.host(), n.port());
+            return new LettuceConnectionFactory(nodes, client);
+        }
+        if (setup.nodes().size() != 1) throw new SimAdapter.Unsupported("it locks on one node");
+        var node = setup.nodes().get(0);
+        var server = new RedisStandaloneConfiguration(node.host(), node.port());
+        if (!node.password().isEmpty()) server.setPassword(node.password());
+        return new LettuceConnectionFactory(server, client);
     }
 }

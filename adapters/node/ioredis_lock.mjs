@@ -1,14 +1,14 @@
 #!/usr/bin/env node
 // The lock program of ioredis-lock, over ioredis 4.
-import { Grant, Refused, Unsupported, serve } from '../../sdk/node/sim_adapter.mjs'
-import { aboutClients, connect, load, tuned, versionOf } from './libraries.mjs'
+import { Grant, Refused, serve } from '../../sdk/node/sim_adapter.mjs'
+import { aboutClients, connect, load, oneStore, tuned, versionOf } from './libraries.mjs'
 
 const Redis = load('ioredis-4')
 const Lock = load('ioredis-lock')
 const DELAY = 50 // ms between two tries, by default
 
 async function openLock(setup) {
-  if (setup.nodes.length > 1) throw new Unsupported('it locks on one node')
+  oneStore(setup)
   const { clients: [client], begin, calm } = connect(Redis, setup)
   const timeout = Math.round(setup.ttl)
   const attempt = async (what) => {
@@ -22,5 +22,5 @@ async function openLock(setup) {
   }
 }
 
-serve({ name: 'ioredis-lock' + (tuned ? ', tuned' : ''), version: versionOf('ioredis-lock'), kind: 'single', keys: ['{key}'], can: ['extend', 'owner', 'setup-again'],
+serve({ name: 'ioredis-lock' + (tuned ? ', tuned' : ''), version: versionOf('ioredis-lock'), kind: 'single', keys: ['{key}'], can: ['extend', 'owner', 'sentinel', 'cluster', 'setup-again'],
   homepage: 'https://github.com/makeomatic/ioredis-lock', about: aboutClients.replace('ioredis', 'ioredis 4') }, openLock)

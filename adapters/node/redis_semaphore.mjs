@@ -1,14 +1,14 @@
 #!/usr/bin/env node
 // The lock program of redis-semaphore's Mutex; --redlock: of its RedlockMutex.
-import { Grant, Refused, Unsupported, serve } from '../../sdk/node/sim_adapter.mjs'
-import { aboutClients, connect, has, ioredis, load, tuned, versionOf } from './libraries.mjs'
+import { Grant, Refused, serve } from '../../sdk/node/sim_adapter.mjs'
+import { aboutClients, connect, has, ioredis, load, oneStore, tuned, versionOf } from './libraries.mjs'
 
 const Redis = await ioredis()
 const { Mutex, RedlockMutex, TimeoutError } = load('redis-semaphore')
 const quorum = has('--redlock')
 
 async function openLock(setup) {
-  if (!quorum && setup.nodes.length > 1) throw new Unsupported('it locks on one node')
+  if (!quorum) oneStore(setup)
   const { clients, begin, calm } = connect(Redis, setup)
   return async (wait = 86_400_000) => {
     let grant, lost
@@ -28,5 +28,5 @@ async function openLock(setup) {
 }
 
 serve({ name: 'redis-semaphore' + (quorum ? ' RedlockMutex' : '') + (tuned ? ', tuned' : ''), version: versionOf('redis-semaphore'), kind: quorum ? 'quorum' : 'single',
-  keys: ['mutex:{key}'], can: ['renew', 'lost', 'owner', 'setup-again'], homepage: 'https://github.com/swarthy/redis-semaphore',
+  keys: ['mutex:{key}'], can: ['renew', 'lost', 'owner', 'sentinel', 'cluster', 'setup-again'], homepage: 'https://github.com/swarthy/redis-semaphore',
   about: `${quorum ? 'RedlockMutex' : 'Mutex'}; ${aboutClients}` }, openLock)

@@ -35,5 +35,5 @@ async function openLock(setup) {
 }
 
 serve({ name: name + (tuned ? ', tuned' : ''), version: versionOf(folder), kind: 'quorum', keys: ['{key}'],
-  can: ['validity', 'extend', 'owner', ...again],
+  can: ['validity', 'extend', 'owner', 'sentinel', 'cluster', ...again],
   homepage: `https://github.com/${has('--sesame') ? 'sesamecare/redlock' : 'mike-marcacci/node-redlock'}`, about: `Redlock; ${aboutClients}` }, openLock)

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The lock program of redlock-universal's SimpleLock; --redlock: of its RedLock.
-import { Grant, Refused, Unsupported, serve } from '../../sdk/node/sim_adapter.mjs'
-import { aboutClients, connect, has, ioredis, load, tuned, versionOf } from './libraries.mjs'
+import { Grant, Refused, serve } from '../../sdk/node/sim_adapter.mjs'
+import { aboutClients, connect, has, ioredis, load, oneStore, tuned, versionOf } from './libraries.mjs'
 
 const Redis = await ioredis()
 const { createLock, createRedlock, IoredisAdapter } = load('redlock-universal')
@@ -9,7 +9,7 @@ const quorum = has('--redlock')
 const DELAY = quorum ? 200 : 100 // ms between two tries, by default
 
 async function openLock(setup) {
-  if (!quorum && setup.nodes.length > 1) throw new Unsupported('it locks on one node')
+  if (!quorum) oneStore(setup)
   const timeout = tuned && setup.nodeTimeout || 5000 // its default: after it, it does not look at an answer any more
   const { clients, begin, calm } = connect(Redis, setup, timeout)
   const adapters = clients.map((client) => new IoredisAdapter(client, { timeout }))
@@ -31,4 +31,4 @@ async function openLock(setup) {
 }
 
 serve({ name: `redlock-universal ${quorum ? 'RedLock' : 'SimpleLock'}${tuned ? ', tuned' : ''}`, version: versionOf('redlock-universal'), kind: quorum ? 'quorum' : 'single', keys: ['{key}'],
-  can: ['extend', 'owner', 'setup-again'], homepage: 'https://github.com/alexpota/redlock-universal', about: `IoredisAdapter; ${aboutClients}` }, openLock)
+  can: ['extend', 'owner', 'sentinel', 'cluster', 'setup-again'], homepage: 'https://github.com/alexpota/redlock-universal', about: `IoredisAdapter; ${aboutClients}` }, openLock)

@@ -17,6 +17,10 @@ def use(package, folder="python"):
         sys.exit(f"{package} is not in {sys.path[0]}: make libraries")
 
 
+# The errors of a node that has done nothing, and after which redis-py sends the same again.
+NOT_DONE = ("NoScriptError", "MovedError", "AskError", "TryAgainError", "ClusterDownError")
+
+
 class Doubt:
     """Counts what makes an answer of a library doubtful: redis-py repeats a command whose connection was lost, and most libraries take an error for a
     no. Connections of redis-py are counted that were given up, and answers that are errors, but for those at the beginning of a connection."""
@@ -57,22 +61,43 @@ class Doubt:
             try:
                 return method(this, *args, **kwargs)
             except Exception as err:
-                self.count += not this.begins and type(err).__name__ != "NoScriptError"
+                self.count += not this.begins and type(err).__name__ not in NOT_DONE
                 raise
         return call
 
 
+def one_store(setup):
+    """Refuses a setup with several independent nodes."""
+    from sim_adapter import Unsupported
+    if len(setup.nodes) > 1 and setup.topology != "cluster":
+        raise Unsupported("it locks on one node")
+
+
 def connect(setup, **more):
-    """Clients of redis-py for the nodes, which obey the node timeout unless told otherwise. With --tuned they send nothing twice."""
+    """Clients of redis-py for the nodes, one for the primary that sentinels name, or one for a cluster. They obey the node timeout unless told
+    otherwise. With --tuned they send nothing twice."""
     import redis
+    from redis.cluster import ClusterNode, RedisCluster
+    from redis.sentinel import Sentinel
     if TUNED:
         from redis.backoff import NoBackoff
         from redis.retry import Retry
         more["retry"] = Retry(NoBackoff(), 0)
     if any(n.tls for n in setup.nodes):
         raise ValueError("redis-py cannot check the name of a server behind a proxy")
-    more.setdefault("socket_timeout", setup.node_timeout or None)
-    clients = [redis.Redis(host=n.host, port=n.port, username=n.username or None, password=n.password or None, **more) for n in setup.nodes]
+    timeout = setup.node_timeout or None
+    more.setdefault("socket_timeout", timeout)
+    if setup.sentinels:
+        sentinel = Sentinel([(s.host, s.port) for s in setup.sentinels], socket_timeout=timeout)
+        clients = [sentinel.master_for(setup.master, **more)]
+        for s in sentinel.sentinels:
+            setup.on_close(s.connection_pool.disconnect)
+    elif setup.topology == "cluster":
+        client = RedisCluster(startup_nodes=[ClusterNode(n.host, n.port) for n in setup.nodes], **more)
+        setup.on_close(client.disconnect_connection_pools)  # its close leaves the pools open
+        return [client]
+    else:
+        clients = [redis.Redis(host=n.host, port=n.port, username=n.username or None, password=n.password or None, **more) for n in setup.nodes]
     for c in clients:
         setup.on_close(c.connection_pool.disconnect)
     return clients

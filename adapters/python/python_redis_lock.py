@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """The lock program of python-redis-lock. --renew: with auto_renewal. Its times are whole seconds."""
-from libraries import Doubt, connect, use
+from libraries import Doubt, connect, one_store, use
 
 use("redis_lock")
 import sys  # noqa: E402
 
 import redis  # noqa: E402
 import redis_lock  # noqa: E402
-from sim_adapter import Grant, Program, Refused, Unsupported, serve  # noqa: E402
+from sim_adapter import Grant, Program, Refused, serve  # noqa: E402
 
 DEFAULTS = {"socket_timeout": redis.connection.DEFAULT_SOCKET_TIMEOUT if hasattr(redis.connection, "DEFAULT_SOCKET_TIMEOUT") else None}
 RENEWS = "--renew" in sys.argv
@@ -15,8 +15,7 @@ doubt = Doubt(redis.connection.Connection)
 
 
 def open_lock(setup):
-    if len(setup.nodes) > 1:
-        raise Unsupported("it locks on one node")
+    one_store(setup)
     client, = connect(setup, **DEFAULTS)  # it waits by BLPOP, for up to a TTL: the node timeout would end that
     ttl = None if setup.ttl is None else int(setup.ttl)
 
@@ -42,6 +41,6 @@ def open_lock(setup):
 
 
 serve(Program("python-redis-lock", redis_lock.__version__, kind="single", keys=["lock:{key}"],
-              can=["owner"] + ["extend"] * hasattr(redis_lock.Lock, "extend") +
+              can=["owner", "sentinel"] + ["extend"] * hasattr(redis_lock.Lock, "extend") +
               (["renew", "forget"] if RENEWS else ["no-ttl"]), ttl_min_ms=1000, ttl_step_ms=1000,
               homepage="https://github.com/ionelmc/python-redis-lock", about=f"{'auto_renewal; ' * RENEWS}client redis-py {redis.__version__}"), open_lock)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The lock program of redis-py's redis.asyncio.lock.Lock."""
-from libraries import use
+from libraries import one_store, use
 
 use("redis")
 import asyncio  # noqa: E402
@@ -8,52 +8,59 @@ import threading  # noqa: E402
 
 import redis  # noqa: E402
 import redis.asyncio  # noqa: E402
+from redis.asyncio.cluster import ClusterNode, RedisCluster  # noqa: E402
+from redis.asyncio.connection import AbstractConnection  # noqa: E402
+from redis.asyncio.sentinel import Sentinel  # noqa: E402
 from redis.exceptions import LockNotOwnedError  # noqa: E402
-from sim_adapter import Grant, Program, Refused, Unsupported, serve  # noqa: E402
+from sim_adapter import Grant, Program, Refused, serve  # noqa: E402
+
+given_up = 0  # connections: redis-py repeats a command then
+disconnect = AbstractConnection.disconnect
 
 
-class Doubt(redis.asyncio.Connection):
-    """Counts the connections that were given up: redis-py repeats a command then."""
-    count = 0
+async def count(self, *args, **kwargs):
+    global given_up
+    given_up += 1
+    await disconnect(self, *args, **kwargs)
 
-    async def disconnect(self, *args, **kwargs):
-        Doubt.count += 1
-        await super().disconnect(*args, **kwargs)
+AbstractConnection.disconnect = count
 
 
 def said_no(begin, why):
-    return Refused(why) if Doubt.count == begin else RuntimeError(why)
+    return Refused(why) if given_up == begin else RuntimeError(why)
 
 
-def open_lock(setup):
-    if len(setup.nodes) > 1:
-        raise Unsupported("it locks on one node")
+async def connect(setup):
+    timeout = setup.node_timeout or None
+    if setup.sentinels:
+        return Sentinel([(s.host, s.port) for s in setup.sentinels], socket_timeout=timeout).master_for(setup.master, socket_timeout=timeout)
+    if setup.topology == "cluster":
+        return RedisCluster(startup_nodes=[ClusterNode(n.host, n.port) for n in setup.nodes], socket_timeout=timeout)
     node, = setup.nodes
     if node.tls:
         raise ValueError("redis-py cannot check the name of a server behind a proxy")
+    return redis.asyncio.Redis(host=node.host, port=node.port, username=node.username or None, password=node.password or None, socket_timeout=timeout)
+
+
+def open_lock(setup):
+    one_store(setup)
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True).start()
 
     def run(coroutine):
         return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
 
-    async def make():
-        client = redis.asyncio.Redis(host=node.host, port=node.port, username=node.username or None, password=node.password or None,
-                                     socket_timeout=setup.node_timeout or None)
-        client.connection_pool.connection_class = Doubt
-        return client
-
-    client = run(make())
+    client = run(connect(setup))
 
     def acquire(wait):
         lock = setup.lock_object(lambda: client.lock(setup.key, timeout=setup.ttl, thread_local=False))
 
-        begin = Doubt.count
+        begin = given_up
         if not run(lock.acquire(blocking_timeout=wait)):
             raise said_no(begin, "taken")
 
         def sure(action):
-            begin = Doubt.count
+            begin = given_up
             try:
                 run(action())
             except LockNotOwnedError as err:
@@ -64,5 +71,5 @@ def open_lock(setup):
     return acquire
 
 
-serve(Program("redis-py asyncio", redis.__version__, kind="single", keys=["{key}"], can=["extend", "owner", "no-ttl", "one-object"],
+serve(Program("redis-py asyncio", redis.__version__, kind="single", keys=["{key}"], can=["extend", "owner", "sentinel", "cluster", "no-ttl", "one-object"],
               homepage="https://github.com/redis/redis-py", about="redis.asyncio.lock.Lock; socket_timeout as in setup, its own retries"), open_lock)

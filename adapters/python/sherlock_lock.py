@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """The lock program of sherlock's RedisLock. Its times are whole seconds."""
-from libraries import Doubt, connect, use
+from libraries import Doubt, connect, one_store, use
 
 use("sherlock")
 import redis  # noqa: E402
 import sherlock  # noqa: E402
 from sherlock.lock import LockException, LockTimeoutException  # noqa: E402
-from sim_adapter import Grant, Program, Refused, Unsupported, serve  # noqa: E402
+from sim_adapter import Grant, Program, Refused, serve  # noqa: E402
 
 try:
     from importlib.metadata import version
@@ -28,8 +28,7 @@ def sure(action, no):
 
 
 def open_lock(setup):
-    if len(setup.nodes) > 1:
-        raise Unsupported("it locks on one node")
+    one_store(setup)
     client, = connect(setup)
 
     def acquire(wait):
@@ -40,6 +39,6 @@ def open_lock(setup):
     return acquire
 
 
-serve(Program("sherlock", version("sherlock"), kind="single", keys=["{key}"], can=["extend", "owner", "setup-again"],
+serve(Program("sherlock", version("sherlock"), kind="single", keys=["{key}"], can=["extend", "owner", "sentinel", "cluster", "setup-again"],
               ttl_min_ms=1000, ttl_step_ms=1000, homepage="https://github.com/py-sherlock/sherlock",
               about=f"RedisLock; client redis-py {redis.__version__}, socket_timeout as in setup, its own retries"), open_lock)

@@ -4,14 +4,12 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "python"))
-from libraries import Doubt, use  # noqa: E402
+from libraries import Doubt, connect, one_store, use  # noqa: E402
 
 if "--newest" in sys.argv:
     use("redis")
 import redis  # noqa: E402
-from redis.cluster import ClusterNode, RedisCluster  # noqa: E402
 from redis.exceptions import LockNotOwnedError  # noqa: E402
-from redis.sentinel import Sentinel  # noqa: E402
 from sim_adapter import Grant, Program, Refused, serve  # noqa: E402
 
 doubt = Doubt(redis.connection.Connection)
@@ -30,23 +28,8 @@ def sure(action):
 
 
 def open_lock(setup):
-    timeout = setup.node_timeout or None
-    if setup.sentinels:
-        sentinel = Sentinel([(s.host, s.port) for s in setup.sentinels], socket_timeout=timeout)
-        for s in sentinel.sentinels:
-            setup.on_close(s.connection_pool.disconnect)
-        client = sentinel.master_for(setup.master, socket_timeout=timeout)
-    elif setup.topology == "cluster":
-        client = RedisCluster(startup_nodes=[ClusterNode(n.host, n.port) for n in setup.nodes], socket_timeout=timeout)
-    else:
-        node, = setup.nodes
-        if node.tls:
-            raise ValueError("redis-py cannot check the name of a server behind a proxy")
-        client = redis.Redis(host=node.host, port=node.port, username=node.username or None, password=node.password or None,
-                             socket_timeout=timeout)
-
-    # To close the client of a cluster leaves its pools open.
-    setup.on_close(client.disconnect_connection_pools if setup.topology == "cluster" else client.connection_pool.disconnect)
+    one_store(setup)
+    client, = connect(setup)
 
     def acquire(wait):
         # Requests come in several threads.

@@ -183,8 +183,13 @@ cross: ## See that sim builds for macOS and Windows (without optimization, which
 release-snapshot: $(TOOLS)/goreleaser-$(GORELEASER) ## Build the archives of a release into .cache/dist/; publish nothing
 	$< release --snapshot --clean
 
+.PHONY: disclosure
+disclosure: ## See that nothing is published of which the maintainers of a library are to hear first (docs/findings/README.md)
+	$(call tool,trackrecord) -disclosure
+
 .PHONY: release-check
-release-check: release-snapshot ## See that the archives of a release are whole, and that the program in them runs
+release-check: disclosure ## See that the archives of a release are whole, that the program in them runs, and that nothing is published too soon
+	$(MAKE) release-snapshot
 	sh scripts/release-check.sh .cache/dist
 
 $(TOOLS)/goreleaser-$(GORELEASER): # takes minutes

@@ -39,7 +39,7 @@ type Mistakes struct {
 	WaitForEver bool `json:"wait_for_ever,omitempty" yaml:"bounded_wait" doc:"a command waits for its answer for node_timeout at most, or for ever (redis-py, whose socket_timeout is None by default)" default:"true" mistake:"false"`
 	NoCleanup   bool `json:"no_cleanup,omitempty" yaml:"clean_up" doc:"an attempt that failed, or was never answered, takes its keys away again" default:"true" mistake:"false"`
 	// AlwaysReleased: a client that has lost its lock never learns it.
-	AlwaysReleased bool `json:"always_released,omitempty" yaml:"release_answer" doc:"a release says no if the lock was not its client's own any more, or always yes (symfony/lock: RedisStore::delete does not look at the answer)" default:"as-answered" values:"as-answered,always-yes" mistake:"always-yes"`
+	AlwaysReleased bool `json:"always_released,omitempty" yaml:"release_answer" doc:"a release says no if the lock was not its client's own any more, or always yes" default:"as-answered" values:"as-answered,always-yes" mistake:"always-yes"`
 	// FirstFrees: who has entered twice is alone until the first release.
 	FirstFrees bool `json:"first_frees,omitempty" yaml:"entries" doc:"a re-entrant lock is free after as many releases as there were entries, or after the first (go-zero 1338)" default:"counted" values:"counted,first-frees" mistake:"first-frees"`
 	// ExtendNeedsAll gives up a lock that a majority of the nodes keeps.

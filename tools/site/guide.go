@@ -57,6 +57,11 @@ func (s *site) way(g scenario.Guarantee) *way {
 			w.Findings = append(w.Findings, found{f.Title, fmt.Sprintf("findings/%s.html", f.ID)})
 		}
 	}
+	for i := range s.record.Withheld {
+		if f := &s.record.Withheld[i]; f.About(string(g)) {
+			w.Findings = append(w.Findings, found{f.Heading() + "; its maintainers hear of it first", "track-record.html#" + f.ID})
+		}
+	}
 	s.ways[g] = w
 	return w
 }

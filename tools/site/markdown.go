@@ -141,6 +141,7 @@ var madeFrom = []struct {
 	{regexp.MustCompile(`^README\.md$`), "docs/readme.html"},
 	{regexp.MustCompile(`^docs(/README\.md)?$`), "docs/index.html"},
 	{regexp.MustCompile(`^docs/(guide|reference|internals)/([a-z-]+)\.md$`), "$1/$2.html"},
+	{regexp.MustCompile(`^docs/findings(/README\.md)?$`), "findings/index.html"},
 	{regexp.MustCompile(`^docs/findings/([a-z0-9-]+)\.md$`), "findings/$1.html"},
 	{regexp.MustCompile(`^docs/([a-z-]+)\.md$`), "docs/$1.html"},
 	{regexp.MustCompile(`^docs/images/([a-z0-9-]+\.svg)$`), "images/$1"},

@@ -98,7 +98,7 @@ func readRecord(root string) (*trackrecord.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	findings, err := trackrecord.ReadFindings(filepath.Join(root, trackrecord.FindingsDir), libraries)
+	findings, err := trackrecord.ReadFindings(root, libraries)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,8 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
+	"github.com/redlock-sim/redlock-sim/tools/internal/trackrecord"
 )
 
 // repositoryFolder leads from this package to the repository.
@@ -183,6 +185,63 @@ func TestListOfDocs(t *testing.T) {
 	}
 }
 
+// The site says of a finding that is not reported yet that there is one, and where. It has no report of it, and no page that tells how to
+// show it.
+func TestNothingTooSoon(t *testing.T) {
+	t.Parallel()
+	root := theSite(t)
+	record, err := readRecord(repositoryFolder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := parse(t, filepath.Join(root, "track-record.html"))
+	for _, f := range record.Withheld {
+		if !shown.anchors[f.ID] {
+			t.Errorf("track-record.html has nothing of %s", f.ID)
+		}
+		if _, err := os.Stat(filepath.Join(root, "findings", f.ID+".html")); err == nil {
+			t.Errorf("there is a page about %s", f.ID)
+		}
+	}
+	reports, err := filepath.Glob(filepath.Join(repositoryFolder, trackrecord.UnreportedDir, "*-[0-9].md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(reports) == 0 {
+		suite.Lacks(t, "the reports that are not sent yet ("+trackrecord.UnreportedDir+"/), which are kept in a private place")
+	}
+	commands := map[string]string{}
+	for _, report := range reports {
+		text, err := os.ReadFile(report)
+		if err != nil {
+			t.Fatal(err)
+		}
+		title, _, _ := strings.Cut(strings.TrimPrefix(string(text), "# "), "\n")
+		_, command, _ := strings.Cut(string(text), "\nsim run ")
+		command, _, _ = strings.Cut(command, "\n")
+		if title == "" || command == "" {
+			t.Fatalf("%s has no title, or no command", report)
+		}
+		commands[title], commands["sim run "+command] = report, report
+	}
+	err = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		page := html.UnescapeString(string(text))
+		for part, report := range commands {
+			if strings.Contains(page, part) {
+				t.Errorf("%s has %q of %s", file, part, report)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A folder that has something else in it is left as it is.
 func TestForeignFolder(t *testing.T) {
 	t.Parallel()
@@ -205,7 +264,7 @@ func TestInTheBrowser(t *testing.T) {
 	root := "file://" + theSite(t)
 	b := tab.New(t)
 	for _, name := range []string{"index.html", "guide/paused-holder.html",
-		"guide/debate.html", "guide/choosing.html", "scenarios/gc-pause.html", "scenarios/index.html",
+		"guide/debate.html", "guide/choosing.html", "findings/index.html", "scenarios/gc-pause.html", "scenarios/index.html",
 		"docs/index.html", "reference/scenario.html", "search.html"} {
 		b.Readable(name, func() { b.Do(chromedp.Navigate(root + "/" + name)) })
 	}

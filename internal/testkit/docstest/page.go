@@ -113,5 +113,9 @@ func Pages(t testing.TB) (list []string) {
 			list = append(list, filepath.ToSlash(page))
 		}
 	}
+	reports, _ := filepath.Glob(filepath.Join(root, "unreported", "*.md")) // they may be kept elsewhere
+	for _, page := range reports {
+		list = append(list, "unreported/"+filepath.Base(page))
+	}
 	return list
 }

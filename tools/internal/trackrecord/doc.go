@@ -6,5 +6,6 @@
 // library stays the same. sim works in .cache/track-record; a search that was stopped goes on there for the time
 // that is left.
 //
-// Findings are explained in docs/findings/*.yaml, written by hand: type Finding says what stands in them.
+// Findings are explained in docs/findings/*.yaml, written by hand: type Finding says what stands in them. What their maintainers have not
+// heard of stands in unreported/, and is not published: CheckDisclosure sees to that.
 package trackrecord

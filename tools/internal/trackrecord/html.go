@@ -29,3 +29,9 @@ func (*Record) States() []card.State { return card.States() }
 
 // Day is when the search began.
 func (s *search) Day() string { return day(s.Started) }
+
+// FirstHeard says why nothing else is said of a finding that is withheld.
+func (*Record) FirstHeard() string { return firstHeard }
+
+// OpenToo says why some have no report at all.
+func (*Record) OpenToo() string { return openToo }

@@ -24,6 +24,14 @@ A cell has the worst state of its cases, and how many of the cases that apply ar
 *Kept* is no proof. *By design* means that no lock of this class can keep it.
 `
 
+// firstHeard says why nothing else is said of a finding.
+const firstHeard = "Something was found in these, and the maintainers of the library hear of it first. " +
+	"Until then nothing is said but where."
+
+// openToo says why some have no report at all.
+const openToo = "The record shows these, too, and no report of them is ready. " +
+	"The reason can be in the library, in the program around it, or in sim."
+
 const making = "`make track-record`" + ` measures, and writes this page. It takes hours: 20 minutes of search for each library, and the
 audits. It can be stopped (Ctrl-C), and goes on where it was. ` +
 	"`make track-record FOR=2m ONLY='redsync redis-py' JOBS=4`" + ` searches two libraries for 2 minutes each, with four runs
@@ -47,17 +55,20 @@ func writeMarkdown(w io.Writer, r *Record) error {
 			r.Locks[i].markdown(&b)
 		}
 	}
-	b.WriteString("\n## Findings\n\nThese were looked at in the source of the library: each report says where, and what helps.\n")
+	b.WriteString("\n## Findings\n\nThese were looked at in the source of the library, and its maintainers can know of them: " +
+		"each report says where, and what helps.\n[What is published when](findings/README.md).\n")
 	for i := range r.Findings {
 		r.Findings[i].markdown(&b)
 	}
+	b.WriteString("\n## Not reported yet\n\n" + firstHeard + "\n\n")
+	for i := range r.Withheld {
+		fmt.Fprintf(&b, "- %s\n", r.Withheld[i].Heading())
+	}
 	if len(r.Open) > 0 {
-		b.WriteString("\n## Not in a report yet\n\nThe record shows these, and no report says why. The reason can be in the library, in the " +
-			"program around it, or in\n`sim`: each needs a look. [The programs' page](../adapters/README.md#report-cards) " +
-			"says what is known of some.\n\n")
+		b.WriteString("\n" + openToo + "\n\n")
 	}
 	for _, o := range r.Open {
-		fmt.Fprintf(&b, "- %s, %s. %s %s\n", text(o.Lock), text(o.What), text(o.Why), code(o.Replay))
+		fmt.Fprintf(&b, "- %s: %s\n", text(o.Lock), text(strings.Join(o.What, ", ")))
 	}
 	b.WriteString("\n## How to make it\n\n" + making)
 	_, err := w.Write(b.Bytes())
@@ -116,7 +127,7 @@ func (l *lock) markdown(b *bytes.Buffer) {
 		fmt.Fprintf(b, "- The program does not conform to the lock protocol, so nothing is held against it: %s.\n", text(l.On.NotConforming))
 	}
 	for _, c := range l.On.Findings() {
-		fmt.Fprintf(b, "- `sim conform`: %s\n", text(c.Why))
+		fmt.Fprintf(b, "- `sim conform`: a check of %s fails. %s\n", text(c.Guarantee()), text(c.Why))
 	}
 	switch s := l.Search; {
 	case s == nil:
@@ -160,14 +171,8 @@ func (f *explained) markdown(b *bytes.Buffer) {
 	for _, shown := range f.Shown {
 		fmt.Fprintf(b, "- In this record: %s.\n", text(shown))
 	}
-	fmt.Fprintf(b, "- [Report](%s), [scenario](%s).", fromPage(markdownPage, f.Report), fromPage(markdownPage, f.Scenario))
-	if len(f.Upstream) == 0 {
-		b.WriteString(" Not reported upstream by us.")
-	}
-	b.WriteString("\n")
-	for _, u := range f.Upstream {
-		fmt.Fprintf(b, "- Upstream: <%s>\n", u)
-	}
+	fmt.Fprintf(b, "- [Report](%s), [scenario](%s). Reported: <%s>, %s.\n",
+		fromPage(markdownPage, f.Report), fromPage(markdownPage, f.Scenario), f.Address(), f.ReportedOn())
 }
 
 // fromPage is a link from a page to a file of the repository.

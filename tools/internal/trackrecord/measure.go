@@ -132,10 +132,8 @@ func keepFound(name string) error {
 	}
 	for _, path := range found {
 		text, failed := os.ReadFile(path)
-		if failed == nil {
-			failed = os.WriteFile(filepath.Join(foundDir(".", name), filepath.Base(path)), text, 0o644) //nolint:gosec // a name in our own folder
-		}
-		err = errors.Join(err, failed)
+		err = errors.Join(err, failed, machine.WriteFile(filepath.Join(foundDir(".", name), filepath.Base(path)),
+			func(w io.Writer) error { _, err := w.Write(text); return err }))
 	}
 	return err
 }

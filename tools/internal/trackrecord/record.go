@@ -2,7 +2,6 @@ package trackrecord
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -19,8 +19,9 @@ type Record struct {
 	Locks   []lock
 	Missing []Library
 	Rows    []Row
-	// Findings are explained, Open are not.
+	// Findings are reported, and explained. Withheld are not reported yet, Open are those that nobody has looked into.
 	Findings []explained
+	Withheld []Finding
 	Open     []open
 }
 
@@ -83,8 +84,6 @@ type class struct {
 	// Again is in how many of Repeats runs it showed again at best; Proved: that is enough.
 	Again  int
 	Proved bool
-	// Scenario is the file that the search wrote.
-	Scenario string
 }
 
 // explained is a finding, with what the record shows of it.
@@ -93,9 +92,10 @@ type explained struct {
 	Shown []string
 }
 
-// open is what no finding explains yet.
+// open is where something was found in a lock that no finding explains yet: guarantees of its card, or "search: " and a property.
 type open struct {
-	Lock, What, Why, Replay string
+	Lock string
+	What []string
 }
 
 func ReadRecord(root string, all []Library, findings []Finding) (*Record, error) {
@@ -109,11 +109,15 @@ func ReadRecord(root string, all []Library, findings []Finding) (*Record, error)
 			r.Missing = append(r.Missing, l)
 			continue
 		}
-		r.Locks = append(r.Locks, lock{Library: l, Card: s.Card, On: &s.Card.Locks[0], Search: searchOf(l.Name, s)})
+		r.Locks = append(r.Locks, lock{Library: l, Card: s.Card, On: &s.Card.Locks[0], Search: searchOf(s)})
 	}
 	r.rows()
-	for i := range findings {
-		r.Findings = append(r.Findings, explained{Finding: findings[i]})
+	for _, f := range findings {
+		if f.NotYet() {
+			r.Withheld = append(r.Withheld, f)
+		} else {
+			r.Findings = append(r.Findings, explained{Finding: f})
+		}
 	}
 	for i := range r.Locks {
 		r.match(&r.Locks[i])
@@ -153,7 +157,7 @@ func cellOf(l *lock, guarantee string) cell {
 	return c
 }
 
-func searchOf(name string, s *stored) *search {
+func searchOf(s *stored) *search {
 	if s.Searched == nil {
 		return nil
 	}
@@ -163,7 +167,7 @@ func searchOf(name string, s *stored) *search {
 	}
 	out.Rate = float64(out.Report.Runs) / out.Took.Seconds()
 	for _, c := range out.Report.Classes {
-		out.Found = append(out.Found, classOf(name, c, out.Report.Found))
+		out.Found = append(out.Found, classOf(c, out.Report.Found))
 	}
 	for _, p := range out.Properties {
 		if !slices.ContainsFunc(out.Found, func(c class) bool { return slices.Contains(c.Properties(), p) }) {
@@ -174,7 +178,7 @@ func searchOf(name string, s *stored) *search {
 }
 
 // classOf takes of the violations of a class that which showed again most often, as the search does.
-func classOf(name string, c explore.Class, found []explore.Found) class {
+func classOf(c explore.Class, found []explore.Found) class {
 	var best *explore.Found
 	for i := range found {
 		if f := &found[i]; f.Class == c.Name && (best == nil || f.Again > best.Again) {
@@ -184,19 +188,20 @@ func classOf(name string, c explore.Class, found []explore.Found) class {
 	out := class{Class: c}
 	if best != nil {
 		out.Property, out.Again, out.Proved = best.Property, best.Again, best.Proved() && best.Confirmed()
-		out.Scenario = path.Join(recordDir, name, fmt.Sprintf("search-%s-%d-live.yaml", best.Property, best.Run))
 	}
 	return out
 }
 
-// match sets what the record shows of a lock beside the findings, and what none explains among the open ones.
+// match sets what the record shows of a lock beside the findings that are reported, and what none explains among the open ones.
 func (r *Record) match(l *lock) {
-	for i := range l.On.Cells {
-		c := &l.On.Cells[i]
-		what := fmt.Sprintf("%s: %s, violated in %d of %s", c.ID, c.State, c.Violated, words.Count(c.Runs, "run"))
-		known := r.shown(l.Name+", "+what, func(f *Finding) bool { return f.explains(l.Name, c) })
-		if !known && c.State == card.Broken {
-			r.Open = append(r.Open, open{l.Name, what, c.Why, c.Replay})
+	for _, cells := range [][]card.Cell{l.On.Cells, l.On.Findings()} {
+		for i := range cells {
+			c := &cells[i]
+			what := fmt.Sprintf("%s: %s, violated in %d of %s", c.ID, c.State, c.Violated, words.Count(c.Runs, "run"))
+			known := r.shown(l.Name+", "+what, func(f *Finding) bool { return f.explains(l.Name, c) })
+			if !known && c.State == card.Broken {
+				r.leaveOpen(l.Name, c.Guarantee(), c.Guarantee())
+			}
 		}
 	}
 	if l.Search == nil {
@@ -208,9 +213,25 @@ func (r *Record) match(l *lock) {
 		}
 		known := r.shown(l.Name+", search: "+c.Words(), func(f *Finding) bool { return f.explainsFound(l.Name, c.Property) })
 		if !known && c.Proved {
-			r.Open = append(r.Open, open{l.Name, "search: " + c.Words(), "", "sim run --allow-programs " + c.Scenario})
+			r.leaveOpen(l.Name, string(scenario.Home(c.Property)), "search: "+string(c.Property))
 		}
 	}
+}
+
+// leaveOpen notes what was found in a guarantee of a lock, unless a finding that is withheld is about it.
+func (r *Record) leaveOpen(lock, guarantee, what string) {
+	if r.isOpen(lock, what) || slices.ContainsFunc(r.Withheld, func(f Finding) bool { return f.in(lock, guarantee) }) {
+		return
+	}
+	if n := len(r.Open); n > 0 && r.Open[n-1].Lock == lock { // locks come one after the other
+		r.Open[n-1].What = append(r.Open[n-1].What, what)
+	} else {
+		r.Open = append(r.Open, open{lock, []string{what}})
+	}
+}
+
+func (r *Record) isOpen(lock, what string) bool {
+	return slices.ContainsFunc(r.Open, func(o open) bool { return o.Lock == lock && slices.Contains(o.What, what) })
 }
 
 // shown notes a text at all findings that it is about.

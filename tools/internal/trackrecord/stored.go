@@ -70,9 +70,9 @@ type stored struct {
 func cardFile(root, name string) string   { return filepath.Join(root, recordDir, name, "card.json") }
 func searchFile(root, name string) string { return filepath.Join(root, recordDir, name, "search.json") }
 
-// searchDir is where sim search works, foundDir where the scenarios are kept that it found.
+// searchDir is where sim search works, foundDir where the scenarios are kept that it found: nobody has reported them yet.
 func searchDir(root, name string) string { return filepath.Join(root, workDir, name, "search") }
-func foundDir(root, name string) string  { return filepath.Join(root, recordDir, name) }
+func foundDir(root, name string) string  { return filepath.Join(root, UnreportedDir, "search", name) }
 
 func readStored(root, name string) (*stored, error) {
 	s := &stored{}

@@ -1,0 +1,229 @@
+package trackrecord
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kballard/go-shellquote"
+
+	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// hearFirst stands in the place of why a cell is broken.
+const hearFirst = "The maintainers of the library hear of it first."
+
+// withheld reports that a cell of a lock's card is broken, and that no finding which is reported says why.
+func withheld(lock string, c *card.Cell, findings []Finding) bool {
+	return c.State == card.Broken && !slices.ContainsFunc(findings, func(f Finding) bool { return !f.NotYet() && f.explains(lock, c) })
+}
+
+// withholdKept takes out of the card that is kept of a library how to show what nobody has reported.
+func withholdKept(root, name string, findings []Finding) error {
+	s, err := readStored(root, name)
+	if err != nil || s.Card == nil {
+		return err
+	}
+	l, changed := &s.Card.Locks[0], false
+	for _, cells := range [][]card.Cell{l.Cells, l.Conform} {
+		for i := range cells {
+			if c := &cells[i]; withheld(name, c, findings) && c.Why != hearFirst {
+				c.Why, c.Replay, c.Report, c.Scenario = hearFirst, "", "", ""
+				changed = true
+			}
+		}
+	}
+	if l.Misbehaves != "" && len(l.Conform) > 0 { // it says the same
+		l.Misbehaves, changed = "", true
+	}
+	if !changed {
+		return nil
+	}
+	return machine.WriteFile(cardFile(root, name), func(w io.Writer) error { return card.WriteJSON(w, s.Card) })
+}
+
+// CheckDisclosure says what keeps a repository from being made public, or released: what is not reported yet, with how to show it.
+func CheckDisclosure(root string) (problems []string, err error) {
+	all, err := ReadLibraries(filepath.Join(root, LibrariesFile))
+	if err != nil {
+		return nil, err
+	}
+	findings, err := ReadFindings(root, all)
+	if err != nil {
+		return []string{err.Error()}, nil //nolint:nilerr // a finding that says too much is what is looked for
+	}
+	s := &disclosure{root: root, libraries: all, findings: findings}
+	if _, err := os.Stat(filepath.Join(root, UnreportedDir)); err == nil {
+		s.add(UnreportedDir, "move it and its history to a private place")
+	}
+	return s.problems, errors.Join(s.readReports(), s.kept(), s.files())
+}
+
+// disclosure looks for what is not reported yet.
+type disclosure struct {
+	root      string
+	libraries []Library
+	findings  []Finding
+	record    *Record
+	// lines are those of the reports that are not sent yet.
+	lines    map[string]bool
+	problems []string
+}
+
+func (s *disclosure) add(file, what string) {
+	s.problems = append(s.problems, filepath.ToSlash(file)+": "+what)
+}
+
+// longEnough is how long a line of a report is by which it is known again, in bytes.
+const longEnough = 60
+
+// readReports takes the lines that only one report has. Nothing is known of reports that are elsewhere.
+func (s *disclosure) readReports() error {
+	times := map[string]int{}
+	repository := os.DirFS(s.root)
+	err := fs.WalkDir(repository, UnreportedDir, func(file string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(repository, file)
+		for line := range strings.Lines(string(text)) {
+			if line = strings.TrimSpace(line); len(line) >= longEnough && !strings.HasPrefix(line, "Library: ") {
+				times[line]++
+			}
+		}
+		return err
+	})
+	s.lines = map[string]bool{}
+	for line, n := range times {
+		s.lines[line] = n == 1
+	}
+	return err
+}
+
+// kept looks at the cards that are kept.
+func (s *disclosure) kept() error {
+	var err error
+	if s.record, err = ReadRecord(s.root, s.libraries, s.findings); err != nil {
+		return err
+	}
+	for i := range s.record.Locks {
+		l := &s.record.Locks[i]
+		for _, cells := range [][]card.Cell{l.On.Cells, l.On.Conform} {
+			for j := range cells {
+				if c := &cells[j]; withheld(l.Name, c, s.findings) && c.Why != hearFirst {
+					s.add(cardFile("", l.Name), c.ID+" is not reported yet: make track-record-pages takes out why it is broken")
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// found are the folders where scenarios stand that somebody found with a library.
+var found = regexp.MustCompile(`^(docs/findings/|docs/track-record/|locktest/testdata/libraries/testdata/).*\.(yaml|md)$`)
+
+// files looks at all files of the repository, but for those that git ignores.
+func (s *disclosure) files() error {
+	repository, passed := os.DirFS(s.root), []string{"bin", "reports", "node_modules", UnreportedDir}
+	return fs.WalkDir(repository, ".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if file != "." && (strings.HasPrefix(d.Name(), ".") || slices.Contains(passed, file)) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		if found.MatchString(file) && !s.isPublic(file) {
+			s.add(file, "it belongs to no finding that is reported")
+		}
+		text, err := fs.ReadFile(repository, file)
+		if err != nil || bytes.IndexByte(text, 0) >= 0 || strings.HasPrefix(file, recordDir+"/") {
+			return err
+		}
+		s.text(file, string(text))
+		return nil
+	})
+}
+
+// isPublic reports that a file of these folders is of the policy, or of a finding.
+func (s *disclosure) isPublic(file string) bool {
+	if file == FindingsDir+"/README.md" || file == recordDir+"/README.md" {
+		return true
+	}
+	return slices.ContainsFunc(s.findings, func(f Finding) bool {
+		return file == FindingsDir+"/"+f.ID+".yaml" || !f.NotYet() && (file == f.Report || file == f.Scenario)
+	})
+}
+
+// runs is a command line that shows something of a lock.
+var runs = regexp.MustCompile(`sim (?:run|replay) [^\n]*adapters/[^\n]*`)
+
+// text looks at a file for lines of reports, and for command lines that show what is not reported yet.
+func (s *disclosure) text(file, text string) {
+	for line := range strings.Lines(text) {
+		if s.lines[strings.TrimSpace(line)] {
+			s.add(file, "it has a line of a report that is not sent yet: "+strings.TrimSpace(line))
+		}
+	}
+	for _, command := range runs.FindAllString(text, -1) {
+		if slices.ContainsFunc(s.findings, func(f Finding) bool { return !f.NotYet() && strings.Contains(command, f.Shows) }) {
+			continue
+		}
+		for _, l := range s.libraries {
+			guarantee := guaranteeOf(command)
+			if strings.Contains(command, programOf(l.Command)) && s.isWithheld(l.Name, guarantee) {
+				s.add(file, fmt.Sprintf("it shows %s of %s, which is not reported yet: %s", guarantee, l.Name, command))
+				break
+			}
+		}
+	}
+}
+
+func (s *disclosure) isWithheld(lock, guarantee string) bool {
+	return s.record.isOpen(lock, guarantee) ||
+		slices.ContainsFunc(s.findings, func(f Finding) bool { return f.NotYet() && f.in(lock, guarantee) })
+}
+
+// programOf is what starts a lock program, without its flags: other settings of a library may show the same.
+func programOf(command string) string {
+	words := strings.Fields(command)
+	for i, word := range words {
+		if strings.HasPrefix(word, "-") {
+			words = words[:i]
+			break
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// guaranteeOf is the guarantee of the first shipped scenario that a command line names.
+func guaranteeOf(command string) string {
+	list, err := shellquote.Split(command)
+	if err != nil {
+		list = strings.Fields(command)
+	}
+	for _, word := range list[2:] {
+		name := strings.TrimSuffix(filepath.Base(word), ".yaml")
+		if loaded, err := scenario.LoadAll(name); err == nil && len(loaded) == 1 {
+			return string(loaded[0].Guarantee)
+		}
+	}
+	return ""
+}

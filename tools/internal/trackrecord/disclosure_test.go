@@ -1,0 +1,112 @@
+package trackrecord
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
+)
+
+// TestNothingDisclosed: nothing of this repository but the folder itself tells how to show what is not reported yet.
+func TestNothingDisclosed(t *testing.T) {
+	t.Parallel()
+	root := docstest.Root(t)
+	problems, err := CheckDisclosure(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems = slices.DeleteFunc(problems, func(p string) bool { return strings.HasPrefix(p, UnreportedDir+": ") })
+	if len(problems) > 0 {
+		t.Errorf("%s", strings.Join(problems, "\n"))
+	}
+}
+
+// TestReleaseAsksForDisclosure: what makes a release sees first that nothing is published too soon.
+func TestReleaseAsksForDisclosure(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]string{"Makefile": "\nrelease-check: disclosure ",
+		".goreleaser.yaml": "- make {{ if .IsSnapshot }}help{{ else }}disclosure{{ end }}"} {
+		if !strings.Contains(docstest.Read(t, file), want) {
+			t.Errorf("%s has no %q", file, want)
+		}
+	}
+}
+
+// TestDisclosure: a repository that tells how to show what is not reported yet is told to keep it, whatever the place.
+func TestDisclosure(t *testing.T) {
+	t.Parallel()
+	const line = "The old release arrives when the second try of the same call was granted, and deletes it."
+	problems := func(files map[string]string, findings string) []string {
+		root := t.TempDir()
+		all := kept(t, root)
+		all = slices.DeleteFunc(all, func(l Library) bool { return l.Name == "evil" })
+		list, err := json.Marshal(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(root, LibrariesFile), string(list))
+		write(t, filepath.Join(root, FindingsDir, "one.yaml"), findings)
+		write(t, filepath.Join(root, FindingsDir, "one.md"), "# One\n")
+		write(t, filepath.Join(root, FindingsDir, "scenarios/one.yaml"), docstest.Read(t, "scenarios/gc-pause.yaml"))
+		if strings.Contains(findings, NotYet) {
+			for _, left := range []string{"one.md", "scenarios/one.yaml"} {
+				if err := os.Remove(filepath.Join(root, FindingsDir, left)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		published, err := ReadFindings(root, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range all {
+			if err := withholdKept(root, l.Name, published); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, text := range files {
+			write(t, filepath.Join(root, name), text)
+		}
+		found, err := CheckDisclosure(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if got := problems(nil, goodWithheld); len(got) > 0 {
+		t.Errorf("nothing is told: %q", got)
+	}
+	if got := problems(map[string]string{"README.md": "sim run gc-pause --lock bin/adapters/alpha\n"}, good); len(got) > 0 {
+		t.Errorf("it is reported: %q", got)
+	}
+	card, err := json.Marshal(reporttest.Card())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ file, text, want string }{
+		"the folder":          {"unreported/one.md", "# One\n", "unreported: move it"},
+		"a report":            {"docs/findings/one.md", "# One\n", "docs/findings/one.md: it belongs to no finding"},
+		"a scenario":          {"docs/findings/scenarios/one.yaml", "name: one\n", "scenarios/one.yaml: it belongs to no finding"},
+		"what a search found": {"docs/track-record/alpha/search-1.yaml", "name: one\n", "search-1.yaml: it belongs"},
+		"what a test found":   {"locktest/testdata/libraries/testdata/locktest/T/1.yaml", "name: one\n", "T/1.yaml: it belongs"},
+		"a command in a page": {"docs/guide/x.md", "`sim run many-clients --lock 'bin/adapters/alpha -tuned'`\n",
+			"docs/guide/x.md: it shows exclusive of alpha"},
+		"a command in testdata": {"cmd/testdata/x.txt", "exec sim run --seed 3 scenarios/many-clients.yaml --lock bin/adapters/alpha\n",
+			"x.txt: it shows exclusive of alpha"},
+		"a line of a report": {"internal/lock/x.go", "// x\n" + line + "\n", "internal/lock/x.go: it has a line"},
+		"the kept card":      {"docs/track-record/alpha/card.json", string(card), "docs/track-record/alpha/card.json: "},
+	} {
+		files := map[string]string{c.file: c.text}
+		if name == "a line of a report" {
+			files["unreported/one.md"] = "# One\n\n" + line + "\n"
+		}
+		if got := problems(files, goodWithheld); !slices.ContainsFunc(got, func(p string) bool { return strings.Contains(p, c.want) }) {
+			t.Errorf("%s: %q; want %q", name, got, c.want)
+		}
+	}
+}

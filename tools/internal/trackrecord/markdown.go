@@ -22,6 +22,9 @@ among real servers in real time (` + "`sim search --world live`" + `) tried rand
 A cell has the worst state of its cases, and how many of the cases that apply are kept; – says that none applies. ` +
 	`[The report card](reference/audit.md#the-guarantees) says what each guarantee is, and how a cell is decided.
 *Kept* is no proof. *By design* means that no lock of this class can keep it.
+
+Below stands for each library what its own documentation promises, in its words, and whether what was seen *agrees*, *contradicts*, or *was not
+tried*. Who promises what no lock of this class can keep is contradicted, too.
 `
 
 // firstHeard says why nothing else is said of a finding.
@@ -129,6 +132,7 @@ func (l *lock) markdown(b *bytes.Buffer) {
 	for _, c := range l.On.Findings() {
 		fmt.Fprintf(b, "- `sim conform`: a check of %s fails. %s\n", text(c.Guarantee()), text(c.Why))
 	}
+	l.promises(b)
 	switch s := l.Search; {
 	case s == nil:
 		b.WriteString("- Search: not yet.\n")
@@ -136,6 +140,16 @@ func (l *lock) markdown(b *bytes.Buffer) {
 		fmt.Fprintf(b, "- Search: none. The lock is kept in %s. A search takes only what the keys in Redis confirm.\n", text(s.Store))
 	default:
 		s.markdown(b)
+	}
+}
+
+// promises sets what the library's documentation says beside what was seen.
+func (l *lock) promises(b *bytes.Buffer) {
+	if l.Promises.None != "" {
+		fmt.Fprintf(b, "- No promise: %s\n", l.Promises.None)
+	}
+	for _, p := range l.Promised() {
+		fmt.Fprintf(b, "- Promise: \u201c%s\u201d ([documentation](%s), %s). Seen: %s.\n", text(p.Says), p.At, l.Promises.Version, p.Words())
 	}
 }
 

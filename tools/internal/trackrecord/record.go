@@ -28,6 +28,10 @@ type Record struct {
 // lock is a library with what was measured: its card, its column on that, and what was searched, nil if nothing was.
 type lock struct {
 	Library
+	// Promises are what its documentation says; the zero value: nobody has looked.
+	Promises Promises
+	// found are the guarantees in which findings are.
+	found  []string
 	Card   *card.Card
 	On     *card.Lock
 	Search *search
@@ -99,6 +103,10 @@ type open struct {
 }
 
 func ReadRecord(root string, all []Library, findings []Finding) (*Record, error) {
+	promises, err := ReadPromises(root, all)
+	if err != nil {
+		return nil, err
+	}
 	r := &Record{}
 	for _, l := range all {
 		s, err := readStored(root, l.Name)
@@ -109,7 +117,18 @@ func ReadRecord(root string, all []Library, findings []Finding) (*Record, error)
 			r.Missing = append(r.Missing, l)
 			continue
 		}
-		r.Locks = append(r.Locks, lock{Library: l, Card: s.Card, On: &s.Card.Locks[0], Search: searchOf(s)})
+		made := lock{Library: l, Card: s.Card, On: &s.Card.Locks[0], Search: searchOf(s)}
+		if i := slices.IndexFunc(promises, func(p Promises) bool { return slices.Contains(p.Locks, l.Name) }); i >= 0 {
+			made.Promises = promises[i]
+		}
+		for i := range findings {
+			for _, p := range findings[i].Where {
+				if p.Lock == l.Name {
+					made.found = append(made.found, p.guarantees()...)
+				}
+			}
+		}
+		r.Locks = append(r.Locks, made)
 	}
 	r.rows()
 	for _, f := range findings {

@@ -69,8 +69,21 @@ func kept(t *testing.T, root string) []Library {
 	lock("elsewhere", reporttest.Card(), &searched{versions: v, Store: "etcd"}, nil)
 	lock("fresh", reporttest.Card(), made(false), nil)
 	lock("missing", nil, nil, nil)
+	write(filepath.Join(root, ClaimsFile), func(w io.Writer) error { _, err := io.WriteString(w, someClaims); return err })
 	return all
 }
+
+// someClaims are of all kinds.
+const someClaims = `
+- locks: [alpha, fresh]
+  version: "1.2"
+  claims:
+    - {says: "Nobody else gets the | lock.", at: https://example.com/readme, guarantees: [exclusive, late-release]}
+    - {says: "It can be lost.", at: https://example.com/readme, gives_up: [failover]}
+    - {says: "It tells a loss.", at: https://example.com/readme, guarantees: [told-when-lost], needs: the option tell}
+    - {says: "It is fast.", at: https://example.com/readme}
+- {locks: [evil, elsewhere, missing], none: It has no documentation.}
+`
 
 // state is that of a search that found two classes of violations, of which one is proved.
 func state(t *testing.T) *explore.State {
@@ -164,6 +177,7 @@ func TestPageIsReadable(t *testing.T) {
 			}
 		}
 	}
+	write(t, filepath.Join(root, ClaimsFile), docstest.Read(t, ClaimsFile))
 	r, err := ReadRecord(root, all, someFindings(reporttest.Card()))
 	if err != nil {
 		t.Fatal(err)

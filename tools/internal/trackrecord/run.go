@@ -14,6 +14,7 @@ import (
 // Where things are, below the repository.
 const (
 	LibrariesFile = "adapters/libraries.json"
+	ClaimsFile    = "adapters/claims.yaml"
 	FindingsDir   = "docs/findings"
 	// UnreportedDir has what the maintainers of libraries are still to hear first. It is not published: see CONTRIBUTING.md.
 	UnreportedDir = "unreported"

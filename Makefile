@@ -213,7 +213,7 @@ track-record: setup build adapters libraries ## Audit and search the libraries o
 	$(call tool,trackrecord) -for $(or $(FOR),20m) -only '$(ONLY)' -jobs $(or $(JOBS),0)
 
 .PHONY: track-record-pages
-track-record-pages: ## Write docs/track-record.md anew from what was measured
+track-record-pages: ## Write docs/track-record.md, and the tables of docs/guide/choosing-a-library.md, anew from what was measured
 	$(call tool,trackrecord) -pages
 
 .PHONY: recall

@@ -264,7 +264,8 @@ func TestInTheBrowser(t *testing.T) {
 	root := "file://" + theSite(t)
 	b := tab.New(t)
 	for _, name := range []string{"index.html", "guide/paused-holder.html",
-		"guide/debate.html", "guide/choosing.html", "findings/index.html", "scenarios/gc-pause.html", "scenarios/index.html",
+		"guide/debate.html", "guide/choosing.html", "guide/choosing-a-library.html",
+		"findings/index.html", "scenarios/gc-pause.html", "scenarios/index.html",
 		"docs/index.html", "reference/scenario.html", "search.html"} {
 		b.Readable(name, func() { b.Do(chromedp.Navigate(root + "/" + name)) })
 	}

@@ -162,16 +162,20 @@ func (p *Promise) Words() string {
 	return text
 }
 
-// Promised are the claims of the lock's library, beside what its card says. A guarantee in which somebody found something else is broken.
+// row is what the card says of a guarantee. Where somebody found something that the card does not show, it is broken.
+func (l *lock) row(guarantee string) card.State {
+	if slices.Contains(l.found, guarantee) {
+		return card.Broken
+	}
+	return l.On.Row(guarantee)
+}
+
+// Promised are the claims of the lock's library, beside what was seen.
 func (l *lock) Promised() (list []Promise) {
 	for _, c := range l.Promises.Claims {
 		p := Promise{Claim: c}
 		for _, g := range slices.Concat(c.Guarantees, c.GivesUp) {
-			state := l.On.Row(g)
-			if slices.Contains(l.found, g) {
-				state = card.Broken
-			}
-			p.Seen = append(p.Seen, Seen{g, c.agreement(state)})
+			p.Seen = append(p.Seen, Seen{g, c.agreement(l.row(g))})
 		}
 		list = append(list, p)
 	}

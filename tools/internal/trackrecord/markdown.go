@@ -23,8 +23,8 @@ A cell has the worst state of its cases, and how many of the cases that apply ar
 	`[The report card](reference/audit.md#the-guarantees) says what each guarantee is, and how a cell is decided.
 *Kept* is no proof. *By design* means that no lock of this class can keep it.
 
-Below stands for each library what its own documentation promises, in its words, and whether what was seen *agrees*, *contradicts*, or *was not
-tried*. Who promises what no lock of this class can keep is contradicted, too.
+Below stands for each library what its own documentation promises, in its words, and whether what was seen *agrees*, *contradicts*, or
+*was not tried*. Who promises what no lock of this class can keep is contradicted, too.
 `
 
 // firstHeard says why nothing else is said of a finding.

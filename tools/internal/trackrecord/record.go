@@ -216,7 +216,10 @@ func (r *Record) match(l *lock) {
 	for _, cells := range [][]card.Cell{l.On.Cells, l.On.Findings()} {
 		for i := range cells {
 			c := &cells[i]
-			what := fmt.Sprintf("%s: %s, violated in %d of %s", c.ID, c.State, c.Violated, words.Count(c.Runs, "run"))
+			what := fmt.Sprintf("%s: %s", c.ID, c.State)
+			if c.Runs > 0 { // what sim conform found was seen in no run
+				what += fmt.Sprintf(", violated in %d of %s", c.Violated, words.Count(c.Runs, "run"))
+			}
 			known := r.shown(l.Name+", "+what, func(f *Finding) bool { return f.explains(l.Name, c) })
 			if !known && c.State == card.Broken {
 				r.leaveOpen(l.Name, c.Guarantee(), c.Guarantee())

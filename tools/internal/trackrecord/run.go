@@ -83,12 +83,13 @@ func (o *Order) measureAll(ctx context.Context, list []Library) error {
 	return errors.Join(failed...)
 }
 
-// writePage writes docs/track-record.md from what is kept.
+// writePage writes docs/track-record.md, and the tables of docs/guide/choosing-a-library.md, from what is kept.
 func writePage(told io.Writer, root string, all []Library, findings []Finding) error {
 	r, err := ReadRecord(root, all, findings)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(told, markdownPage)
-	return machine.WriteFile(filepath.Join(root, markdownPage), func(w io.Writer) error { return writeMarkdown(w, r) })
+	return errors.Join(writeChoosing(told, root, r),
+		machine.WriteFile(filepath.Join(root, markdownPage), func(w io.Writer) error { return writeMarkdown(w, r) }))
 }

@@ -198,6 +198,7 @@ var messageTargets = []target{
 // noMessage has the mistakes that no message between a client and a node brings about.
 var noMessage = map[string]string{
 	"AlwaysReleased":  "whoever is kept from an answer need not know",
+	"FirstFrees":      "it needs no fault at all",
 	"ExtendAbsent":    "a renewal that comes late sets a key whose end its client has waited for; the client must sleep, too",
 	"EnterUnheld":     "it needs no fault at all",
 	"IgnoreWait":      "it needs a failover",

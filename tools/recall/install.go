@@ -45,7 +45,8 @@ func install(ctx context.Context, root string, p *Piece, version string, args []
 	return shellquote.Join(append(words, args...)...), nil
 }
 
-// buildGo builds a lock program of adapters/ with another version of its library.
+// buildGo builds a lock program of adapters/ with another version of its library. A library that went by another name then has a program in a
+// module of its own.
 func buildGo(ctx context.Context, root, dir string, p *Piece, version, binary string) error {
 	module := filepath.Join(dir, "module")
 	if err := os.RemoveAll(module); err != nil {
@@ -55,9 +56,13 @@ func buildGo(ctx context.Context, root, dir string, p *Piece, version, binary st
 	if err := os.CopyFS(module, os.DirFS(adapters)); err != nil {
 		return err
 	}
+	program := "./" + p.Program
+	if _, err := os.Stat(filepath.Join(module, p.Program, "go.mod")); err == nil {
+		module, program = filepath.Join(module, p.Program), "."
+	}
 	ours := "github.com/redlock-sim/redlock-sim/adapter=" + filepath.Join(root, "adapter")
 	return steps(ctx, module, []string{"go", "mod", "edit", "-replace", ours, "-require", p.Package + "@v" + version},
-		[]string{"go", "build", "-mod=mod", "-o", binary, "./" + p.Program})
+		[]string{"go", "build", "-mod=mod", "-o", binary, program})
 }
 
 // buildJava brings jars into a folder, compiles a lock program of adapters/java with them, and returns what starts it.

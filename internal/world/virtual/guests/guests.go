@@ -155,7 +155,7 @@ type guests struct {
 	// together: the sentinels, or the nodes of a cluster, have found each other. apart is what waits for that.
 	together bool
 	apart    []func()
-	conns map[*supervisor.Conn]*line
+	conns    map[*supervisor.Conn]*line
 	// doubt is why the run tells nothing, beside what the supervisor says.
 	doubt   string
 	ready   func(error)

@@ -129,7 +129,7 @@ func (j *judge) clientWaiting(client string, since int, within window, breakAt t
 	}
 	for i := range j.Ops {
 		o := &j.Ops[i]
-		if o.Process != client || o.F != history.Acquire && o.F != history.Release {
+		if o.Process != client || (o.F != history.Acquire || j.IsInner(i)) && o.F != history.Release {
 			continue
 		}
 		if open >= 0 {

@@ -92,14 +92,16 @@ func (t *terms) silent(client string, w between) (violated, chances bool) {
 	return violated, chances
 }
 
-// waits: "A client waits while an `acquire` or a `release` of its is under way: from the invocation to the completion, or, if it is
+// waits: "A client waits while an `acquire` that does not say `inner`, or a `release`, of its is under way: from the invocation to the completion, or, if it is
 // never completed, to the client's next `acquire` or `release`. One that was completed before the silence began, or before the client's
 // latest grant in it was answered, does not count, and neither does this grant's own `acquire`. A client that waits again and again
 // counts as waiting all the time, from the first of these requests on. The exception is a gap between two requests of more than half
 // the bound."
 func (t *terms) waits(client string, since int, within stretch) (some, inVain bool) {
 	var s *stretch
-	asks := func(p *op) bool { return p.client == client && (p.f == history.Acquire || p.f == history.Release) }
+	asks := func(p *op) bool {
+		return p.client == client && (p.f == history.Acquire && !p.asked.Inner() || p.f == history.Release)
+	}
 	for _, p := range t.ops {
 		if !asks(p) || p.answered >= 0 && p.answered <= since {
 			continue

@@ -165,6 +165,8 @@ type op struct {
 	// reenters says that an acquire is a re-entry, outer is the grant that it re-enters.
 	reenters bool
 	outer    *grant
+	// around is the client's latest open grant of the lock when it was answered.
+	around *grant
 }
 
 // grant is "an `acquire` that was answered `ok`."
@@ -284,9 +286,8 @@ func (t *terms) believeOp(p *op, i int) {
 			}
 		}
 		// "The invocation of the client's next `acquire` of the same lock, whatever its
-		// outcome. It ends all open grants of that client and lock. There are two exceptions: a re-entry, and an `acquire` that says `inner`
-		// and is not answered `ok`."
-		if p.asked.Inner() && p.outcome != history.OK {
+		// outcome. It ends all open grants of that client and lock. There are two exceptions: a re-entry, and an `acquire` that says `inner`."
+		if p.asked.Inner() {
 			break
 		}
 		for _, g := range open {
@@ -295,8 +296,10 @@ func (t *terms) believeOp(p *op, i int) {
 	case p.f == history.Acquire && p.answered == i && p.outcome == history.OK:
 		// "Its outer grant is the latest one that is still open when the re-entry is answered.
 		// If none is, it is a grant of its own."
-		if p.reenters && len(open) > 0 {
-			p.outer = open[len(open)-1]
+		if len(open) > 0 {
+			if p.around = open[len(open)-1]; p.reenters {
+				p.outer = p.around
+			}
 		}
 		// "If none of them comes, the grant stays open for ever."
 		t.grants = append(t.grants, &grant{op: p, ended: len(t.events), end: forever})
@@ -357,8 +360,8 @@ func withOwner(grants []*grant, owner string) (named []*grant) {
 }
 
 // actsUnder: "A client does an operation under its latest grant that was answered before
-// the operation was invoked. If that is a re-entry whose belief has ended by then, it
-// acts under the outer grant. If the client was granted several locks before, it acts under such a grant
+// the operation was invoked. If that is a re-entry, or its `acquire` says `inner`, and its belief has ended by then, it
+// acts under the grant that was the client's latest open one of the lock when it was answered. If the client was granted several locks before, it acts under such a grant
 // of each of them whose belief is open when the operation is invoked. If none of them is open, it acts under
 // all of them." Empty: under none.
 func (t *terms) actsUnder(p *op) (under []*grant) {
@@ -370,8 +373,8 @@ func (t *terms) actsUnder(p *op) (under []*grant) {
 	}
 	var ended []*grant
 	for _, g := range latest {
-		for g.outer != nil && g.ended < p.invoked {
-			g = g.outer
+		for g.around != nil && g.ended < p.invoked { // others have none: they end what is open
+			g = g.around
 		}
 		if ended = append(ended, g); g.ended > p.invoked {
 			under = append(under, g)

@@ -137,7 +137,7 @@ func (t *terms) starved(within []between) (violated, chances bool) {
 // givenBack: "The lock is free once every grant so far has been given back: its release
 // was answered, or its promise is over. An answer of unknown outcome does not count as an
 // answer. A grant without a promise is also given back when its client is killed, forgets it, or asks
-// again without re-entering. A loss gives nothing back: its promise counts as if the loss had
+// again without re-entering and without `inner`. A loss gives nothing back: its promise counts as if the loss had
 // not been told, because the keys may stay until then."
 func (t *terms) givenBack(g *grant) int64 {
 	back, promised := g.unlost(all)
@@ -151,7 +151,7 @@ func (t *terms) givenBack(g *grant) int64 {
 		if !promised && p.f == history.Forget && slices.Contains(p.ends, g) {
 			back = min(back, p.call)
 		}
-		if !promised && p.f == history.Acquire && p.client == g.client && p.lock == g.lock && p.invoked > g.answered && p.outer == nil {
+		if !promised && p.f == history.Acquire && p.client == g.client && p.lock == g.lock && p.invoked > g.answered && p.outer == nil && !p.asked.Inner() {
 			back = min(back, p.call)
 		}
 	}
@@ -165,11 +165,11 @@ func (t *terms) givenBack(g *grant) int64 {
 // the bound: "While the lock is free, a client that asks again and again counts as asking
 // all the time, from its first request on. The exception is a gap between two requests of
 // more than half the bound. A killed client no longer asks. An attempt that is never
-// answered ends with the client's next attempt."
+// answered ends with the client's next attempt. An `acquire` that says `inner` does not count: its client has the lock."
 func (t *terms) wanted(free stretch) (some, inVain bool) {
 	asks := map[string]*stretch{}
 	for _, p := range t.ops {
-		if p.f != history.Acquire {
+		if p.f != history.Acquire || p.asked.Inner() {
 			continue
 		}
 		from, to := max(p.call, free.from), free.to

@@ -99,7 +99,7 @@ func (j *judge) clientsAsking(clients []string, free window, breakAt time.Durati
 			if kill := j.KilledBetween(client, o.Call, o.Return); kill >= 0 {
 				end = min(end, j.At(kill))
 			}
-			if begin > end {
+			if begin > end || j.IsInner(i) {
 				continue
 			}
 			if s == nil || begin-s.to > breakAt {

@@ -76,7 +76,9 @@ func others(own *use, ready *program.Ready, ttl time.Duration) (list []use) {
 				for hasty && u.retry.Attempts > 1 && u.retry.Longest() > u.workload.Think/2 {
 					u.retry.Attempts = (u.retry.Attempts + 1) / 2
 				}
-				for _, nested := range []bool{false, hasty && !extends && leave == workload.LeavesReleased} { // who waits for itself waits for less than its lease
+				// Who waits for itself waits for less than its lease, which nothing renews meanwhile.
+				nests := hasty && !extends && leave == workload.LeavesReleased && !ready.Has(program.Renews)
+				for _, nested := range []bool{false, nests} {
 					u.workload.Nested = own.workload.Nested || nested
 					u.workload.Object = own.workload.Object
 					list = append(list, u)

@@ -22,7 +22,7 @@ func TestUsesAreWhatTheLockCan(t *testing.T) {
 		uses             int
 	}{
 		{"{algorithm: set-nx-px}", nil, true, false, true, 8},
-		{"{algorithm: watchdog}", nil, false, true, false, 4},
+		{"{algorithm: watchdog}", nil, false, true, false, 3},
 		{"{algorithm: setnx-del}", nil, false, false, true, 4},
 		{"{program: {command: [x]}}", nil, false, false, false, 0},
 		{"{program: {command: [x]}}", &program.Ready{Class: program.Single}, false, false, true, 4},

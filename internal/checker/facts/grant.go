@@ -25,8 +25,8 @@ type Grant struct {
 	Ending Ending
 	// release is the operation in Facts.Ops that gave it back, or dropped it, where one did.
 	release int
-	// Outer is the grant that this one re-entered, -1 for none.
-	Outer int
+	// Outer is the grant that this one re-entered, -1 for none. around is that, or the one in whose section it was asked for.
+	Outer, around int
 	// loss is the event in which the lock told that it had lost the grant, -1 where it never
 	// did; lostAt is its instant, lostError how much earlier it can have been. unlost is the last promise as if it had
 	// not told.
@@ -52,9 +52,10 @@ type Holder struct{ Client, Lock string }
 
 // collectGrants follows every client through the history. A client has several
 // grants open only where it re-entered, which shows by the owner value being the
-// same.
+// same, or asked inside a section.
 func (f *Facts) collectGrants() {
 	open := make(map[Holder][]int)
+	f.reentering = make(map[int]bool)
 	early := make(map[string][]int) // losses that were told since each client asked for its lock
 	for i, begun := 0, 0; i < len(f.History.Events); i++ {
 		e, op := &f.History.Events[i], int(f.OpAt[i])
@@ -131,21 +132,26 @@ func (f *Facts) endReplaced(open map[Holder][]int, op int) {
 	if len(list) == 0 {
 		return
 	}
-	inner := f.Event(f.Ops[op].Call).Value.Inner()
+	inner := f.IsInner(op)
 	if f.Ops[op].Type == history.OK {
 		owner, latest := f.ownerOf(op), f.Grants[list[len(list)-1]].Owner
 		same := owner != "" && owner == latest || inner && (owner == "" || latest == "")
 		if same && !f.takesAnew(op) {
+			f.reentering[op] = true
 			return
 		}
-	} else if inner {
-		return // it goes on with what it has
+	}
+	if inner {
+		return // it works on with what it has
 	}
 	for _, g := range list {
 		f.Grants[g].End, f.Grants[g].Ending = f.Ops[op].Call, Superseded
 	}
 	delete(open, k)
 }
+
+// IsInner reports that an acquire was asked for inside a section of its client.
+func (f *Facts) IsInner(op int) bool { return f.Event(f.Ops[op].Call).Value.Inner() }
 
 // takesAnew reports that the keys of a lock program's lock were gone on enough nodes, and that its client set them while it asked: what
 // it got then is no re-entry, whatever its owner value is.
@@ -189,10 +195,13 @@ func (f *Facts) addGrant(open map[Holder][]int, op int) {
 	o := &f.Ops[op]
 	k, e := f.HolderOf(op), f.Event(o.Return)
 	g := Grant{Client: o.Process, Lock: k.Lock, Owner: f.ownerOf(op), Token: e.Value.Token, op: op,
-		Call: o.Call, Return: o.Return, Until: promiseUntil(e.Value.ValidUntil()), End: -1, Outer: -1, loss: -1}
+		Call: o.Call, Return: o.Return, Until: promiseUntil(e.Value.ValidUntil()), End: -1, Outer: -1, around: -1, loss: -1}
 	list := open[k]
 	if n := len(list); n > 0 {
-		g.Outer = list[n-1]
+		g.around = list[n-1]
+		if f.reentering[op] {
+			g.Outer = g.around
+		}
 	}
 	open[k] = append(list, len(f.Grants))
 	f.byClient[g.Client] = append(f.byClient[g.Client], len(f.Grants))
@@ -297,7 +306,7 @@ func (f *Facts) askedAnewAfter(g *Grant) int {
 	acquires := f.Attempts[g.Client]
 	after := sort.Search(len(acquires), func(i int) bool { return f.Ops[acquires[i]].Call > g.Return })
 	for _, op := range acquires[after:] {
-		if again := f.GrantOf(op); f.HolderOf(op).Lock == g.Lock && (again == nil || again.Outer < 0) {
+		if again := f.GrantOf(op); f.HolderOf(op).Lock == g.Lock && (again == nil || again.Outer < 0) && !f.IsInner(op) {
 			return f.Ops[op].Call
 		}
 	}
@@ -361,8 +370,8 @@ func (f *Facts) latestBefore(list []int, event int) *Grant {
 		return nil
 	}
 	g := &f.Grants[list[n-1]]
-	for g.Outer >= 0 && g.End >= 0 && g.End < event {
-		g = &f.Grants[g.Outer]
+	for g.around >= 0 && g.End >= 0 && g.End < event {
+		g = &f.Grants[g.around]
 	}
 	return g
 }

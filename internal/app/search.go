@@ -159,6 +159,9 @@ func checkSearch(r *request.Search) error {
 			return Usagef("--kinds: no fault %q can be drawn", k).Hint("use any of %s", strings.Join(explore.Kinds(), ", "))
 		}
 	}
+	if r.Topology != "" && r.Topology != Cluster {
+		return Usagef("--topology %s: nodes can be arranged as a %s alone", r.Topology, Cluster).Hint("name a scenario with other nodes")
+	}
 	if err := checkWorld(r.World); err != nil {
 		return err
 	}
@@ -248,7 +251,7 @@ func (s *searching) prepare(ctx context.Context, v *scenario.Variant) (*scenario
 	if s.out.Request.Scenario != "" {
 		return v, nil
 	}
-	other, err := s.real.replicate(ctx, of)
+	other, err := s.real.replicate(ctx, of, v.Setup.Nodes.Clustered())
 	if other != nil {
 		of.Scenario, v = other, &other.Variants[0]
 	}
@@ -344,7 +347,7 @@ func (s *searching) again() string {
 
 // origin is the command line that searches the same, with the number of a run.
 func (s *searching) origin(run uint64) string {
-	r := request.Search{World: s.out.Request.World, Nodes: s.out.Request.Nodes, Lock: s.out.Request.Lock,
+	r := request.Search{World: s.out.Request.World, Nodes: s.out.Request.Nodes, Lock: s.out.Request.Lock, Topology: s.out.Request.Topology,
 		Target: request.Target{Scenario: s.out.Request.Scenario, Variant: s.out.Request.Variant}}
 	words := []string{"sim", "search"}
 	if s.campaign != nil {

@@ -58,7 +58,11 @@ func lockSearch(tb testing.TB, name string, switches ...string) explore.Search {
 	}
 	a, _ := lock.Lookup(name)
 	own := scenario.NewBuiltIn(c, "")
-	s, err := withLock(own, nil, nil, request.Virtual, a.Replicas)
+	topology := ""
+	if a.Replicas {
+		topology = replicated
+	}
+	s, err := withLock(own, nil, nil, request.Virtual, topology)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,6 +52,10 @@ const (
 	// grantAfter.
 	liveTTL    = 200 * time.Millisecond
 	virtualTTL = time.Second
+	// clusterTTL is that in a Redis Cluster, whose nodes take another for failed after failsAfter: a failover, which takes several times as
+	// long, ends within a lease.
+	clusterTTL = 5 * time.Second
+	failsAfter = time.Second
 	// grantAfter is how much longer than the TTL it may take until somebody is granted the lock.
 	grantAfter = time.Second
 )
@@ -80,6 +85,8 @@ func (e *Env) searchTarget(
 		return nil, nil, nil, Usagef("name a scenario, or a lock with --lock").Hint("sim list lists the scenarios")
 	case s == nil && r.Variant != "":
 		return nil, nil, nil, Usagef("--variant is one of a scenario: name that, too")
+	case s != nil && r.Topology != "":
+		return nil, nil, nil, Usagef("--topology is for a search without a scenario: %s says how its nodes are arranged", s.File)
 	case own == nil:
 		if err := e.checkPrograms(list); err != nil {
 			return nil, nil, nil, err
@@ -92,7 +99,7 @@ func (e *Env) searchTarget(
 	} else {
 		where, l.program = s.File, v.Setup.Lock.Program
 	}
-	nodes, err := nodesOf(r, v)
+	nodes, err := nodesOf(r, r.Topology == Cluster || v != nil && v.Setup.Nodes.Clustered())
 	if err == nil {
 		err = l.find(ctx, r, nodes, where)
 	}
@@ -107,7 +114,7 @@ func (e *Env) searchTarget(
 	if l.programs, err = trial.Greet(ctx, list, own, r.World); err != nil {
 		err = interruptedOr(ctx, err)
 	} else {
-		s, v, err = e.place(l, s, v)
+		s, v, err = e.place(l, s, v, r.Topology)
 	}
 	if err != nil {
 		l.leave()
@@ -119,9 +126,9 @@ func (e *Env) searchTarget(
 func (l *realSearch) isReal() bool { return l.world == request.Live || l.server != "" }
 
 // nodesOf says where the nodes of a search come from: those of a Redis Cluster are real servers in virtual time.
-func nodesOf(r *request.Search, v *scenario.Variant) (string, error) {
+func nodesOf(r *request.Search, clustered bool) (string, error) {
 	switch {
-	case v == nil || !v.Setup.Nodes.Clustered():
+	case !clustered:
 		return r.Nodes, nil
 	case r.World == request.Live:
 		return "", Usagef("%s", world.NoLiveCluster)
@@ -146,9 +153,9 @@ func (l *realSearch) find(ctx context.Context, r *request.Search, nodes, where s
 	return err
 }
 
-// place puts the lock in the place of the scenario's own, and refuses what cannot be had.
+// place puts the lock in the place of the scenario's own, or of that of one with such a topology, and refuses what cannot be had.
 func (e *Env) place(
-	l *realSearch, s *scenario.Scenario, v *scenario.Variant,
+	l *realSearch, s *scenario.Scenario, v *scenario.Variant, topology string,
 ) (_ *scenario.Scenario, _ *scenario.Variant, err error) {
 	if own := l.own; own != nil {
 		l.ready = &own.Ready
@@ -159,8 +166,10 @@ func (e *Env) place(
 			return nil, nil, Usagef("--lock %s: its keys are in %s, where sim does not see them: nothing that a search found could be confirmed",
 				own.Command(), own.Ready.Store)
 		}
-		a, _ := lock.Lookup(own.BuiltIn.Algorithm)
-		if s, err = withLock(own, s, v, l.world, own.Program == nil && a.Replicas); err != nil {
+		if a, _ := lock.Lookup(own.BuiltIn.Algorithm); own.Program == nil && a.Replicas {
+			topology = cmp.Or(topology, replicated)
+		}
+		if s, err = withLock(own, s, v, l.world, topology); err != nil {
 			return nil, nil, err
 		}
 		v = &s.Variants[0]
@@ -193,12 +202,18 @@ func (e *Env) twinOf(own *scenario.StandIn, self string) (*scenario.StandIn, err
 	return nil, nil
 }
 
+// How the nodes of a search without a scenario can be arranged, as a scenario says it; else each is on its own.
+const (
+	Cluster    = "cluster"
+	replicated = "replicated"
+)
+
 // withLock is the scenario, in one variant, with another lock in the place of its own; without a
-// scenario one that suits the lock's class, with a replica where it waits for one.
-func withLock(own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant, world string, waits bool) (*scenario.Scenario, error) {
+// scenario one that suits the lock's class.
+func withLock(own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant, world, topology string) (*scenario.Scenario, error) {
 	if s == nil {
 		var err error
-		if s, err = scenarioFor(&own.Ready, world, waits); err != nil {
+		if s, err = scenarioFor(&own.Ready, world, topology); err != nil {
 			return nil, err
 		}
 		v = &s.Variants[0]
@@ -215,10 +230,13 @@ func withLock(own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant, 
 }
 
 // scenarioFor is a scenario for a search with a lock of which only is known what it says itself.
-func scenarioFor(r *program.Ready, in string, waits bool) (*scenario.Scenario, error) {
+func scenarioFor(r *program.Ready, in, topology string) (*scenario.Scenario, error) {
 	nodes, ttl := 1, liveTTL
 	if in == request.Virtual {
 		ttl = virtualTTL
+	}
+	if topology == Cluster {
+		ttl = clusterTTL
 	}
 	ttl = max(ttl, program.Duration(r.TTLMin))
 	if step := program.Duration(r.TTLStep); step > 0 {
@@ -228,21 +246,27 @@ func scenarioFor(r *program.Ready, in string, waits bool) (*scenario.Scenario, e
 		nodes = 3
 	}
 	tokens := "none"
-	if r.Has(program.TellsToken) && !waits { // a lock of ours draws none otherwise; nobody waits until a replica has the counter
+	if r.Has(program.TellsToken) && topology == "" { // a lock of ours draws none otherwise; nobody waits until a replica has the counter
 		if tokens = "single-counter"; r.Class == program.Quorum {
 			tokens = "quorum-counter"
 		}
 	}
-	s, err := scenario.Parse("--lock", []byte("name: search\nlock: {algorithm: redlock}\nfencing: {tokens: "+tokens+"}\n"))
+	s, err := scenario.Parse("--lock", []byte("name: search\nlock: {algorithm: redlock}\nfencing: {tokens: "+tokens+"}\n"+
+		map[string]string{Cluster: "nodes: {topology: cluster, node_timeout: " + failsAfter.String() + "}\n"}[topology]))
 	if err != nil {
 		return nil, err
 	}
 	setup := &s.Variants[0].Setup
 	setup.Lock.TTL, setup.Lock.NodeTimeout = ttl, max(ttl/10, 10*time.Millisecond)
 	setup.Lock.Retry.Attempts, setup.Lock.Retry.Delay, setup.Lock.Retry.Jitter = 20, ttl/10, ttl/10
-	setup.Nodes.Count, setup.Nodes.Persistence = nodes, world.AOFNo
-	if waits {
-		setup.Nodes.Count, setup.Nodes.Topology = 2, "replicated"
+	setup.Nodes.Persistence = world.AOFNo
+	switch topology {
+	case Cluster:
+		setup.Workload.WarmUp = true
+	case replicated:
+		setup.Nodes.Count, setup.Nodes.Topology = 2, topology
+	default:
+		setup.Nodes.Count = nodes
 	}
 	setup.Workload.Sections, setup.Workload.Think = 3, ttl/2 // what is late finds a holder
 	if r.Has(program.Renews) {
@@ -269,7 +293,7 @@ func lockProperties(r *program.Ready, s *scenario.Setup, waits bool) []checker.P
 	if r != nil && r.Has(program.Renews) {
 		list = append(list, checker.StaysHeld)
 	}
-	if waits { // without a replica nobody is granted the lock, and a promotion leaves none
+	if waits || s.Nodes.Clustered() { // without a replica nobody is granted the lock, and a promotion leaves none
 		list = slices.DeleteFunc(list, func(p checker.Property) bool { return p == checker.DeadlockFree })
 	}
 	list = s.Judged(list)
@@ -317,9 +341,9 @@ func (l *realSearch) learn(ctx context.Context, s *explore.Search) (err error) {
 const waitsForReplicas = "WAIT"
 
 // replicate makes another scenario, with a replica, for a lock program that waits for replicas, as a run without faults shows. nil: it does
-// not wait.
-func (l *realSearch) replicate(ctx context.Context, s *explore.Search) (*scenario.Scenario, error) {
-	if l.program == nil || l.ready.Class != program.Single {
+// not wait, or has replicas already.
+func (l *realSearch) replicate(ctx context.Context, s *explore.Search, clustered bool) (*scenario.Scenario, error) {
+	if l.program == nil || l.ready.Class != program.Single || clustered {
 		return nil, nil
 	}
 	err := l.learn(ctx, s)
@@ -327,14 +351,18 @@ func (l *realSearch) replicate(ctx context.Context, s *explore.Search) (*scenari
 		return nil, err
 	}
 	l.commands = nil
-	return withLock(l.own, nil, nil, l.world, true)
+	return withLock(l.own, nil, nil, l.world, replicated)
 }
 
 // blamed is an error of a search; where the lock program is to blame, it says what to do.
 func (l *realSearch) blamed(err error) error {
 	var lock *explore.LockError
-	if l == nil || l.program == nil || !errors.As(err, &lock) {
+	if l == nil || !errors.As(err, &lock) {
 		return err
+	}
+	if l.program == nil {
+		return Usagef("there is nothing to search: %w", err).
+			Hint("sim run shows such a run; the scenario, its faults or --kinds do not go with the lock")
 	}
 	return &trial.EnvironmentError{Err: err, Hint: trial.HintFor(l.program, err)}
 }
@@ -377,7 +405,7 @@ func withReal(r *request.Search, s *scenario.Setup) bool {
 
 // waits reports that a search takes the lock for one that waits for replicas: it had them put into the scenario.
 func waits(r *request.Search, s *scenario.Setup) bool {
-	return r.Scenario == "" && s.Nodes.Replicated()
+	return r.Scenario == "" && s.Nodes.Replicated() && !s.Nodes.Clustered()
 }
 
 // drawFor lets a search for a lock draw what the lock is meant to survive, where no kinds are named.
@@ -388,9 +416,12 @@ func drawFor(of *explore.Search, r *request.Search, s *scenario.Setup) {
 }
 
 // survivable are the faults that are drawn where no kinds are named, those that a lock on Redis is meant to
-// survive: no clock is moved, no node loses what it knew, and no replica is promoted unless the lock waits for it.
+// survive: no clock is moved, no node loses what it knew, and no replica is promoted unless the lock waits for it. Who searches in a Redis
+// Cluster asks what becomes of the lock when another node has its slot.
 func survivable(s *scenario.Setup, waits bool) (kinds []string, allows func(*scenario.Fault) bool) {
-	kinds = slices.DeleteFunc(explore.Kinds(), func(k string) bool { return k == "clock" || k == "promote" && !waits })
+	kinds = slices.DeleteFunc(explore.Kinds(), func(k string) bool {
+		return k == "clock" || k == "promote" && !waits && !s.Nodes.Clustered()
+	})
 	return kinds, func(f *scenario.Fault) bool {
 		return !nemesis.Forgets(f.Params, s.Nodes.Persistence)
 	}

@@ -19,8 +19,9 @@ type aim struct {
 	messages, commands []string
 	// pauses, promotes: such faults may be drawn.
 	pauses, promotes bool
-	// lags are the kinds by which a replica lags behind.
-	lags []string
+	// lags are the kinds by which a replica lags behind, splits those by which the primary of a cluster is no primary any more; none: there
+	// is no cluster.
+	lags, splits []string
 	// phases are the points after which messages are counted.
 	phases   []string
 	sections int
@@ -37,6 +38,9 @@ func newAim(d *drawer, commands []string) *aim {
 		if slices.Contains([]string{"cut", "hold", "stall", "latency"}, k) {
 			a.lags = append(a.lags, k)
 		}
+		if d.cast.Clustered && slices.Contains([]string{"cut", "pause", "kill", "promote", "move-slot"}, k) {
+			a.splits = append(a.splits, k)
+		}
 	}
 	if len(a.messages) == 0 {
 		return nil
@@ -50,10 +54,12 @@ func newAim(d *drawer, commands []string) *aim {
 }
 
 // kind draws one of the kinds that most mistakes show by: half of the faults strike a message, and half of the others are pauses. Where
-// replicas are promoted, one in four does so. Empty: it is any kind.
+// replicas are promoted, one in four does so. In a cluster half of all faults may let another node have the slot. Empty: it is any kind.
 func (a *aim) kind(r *rand.Rand) string {
 	switch {
-	case a.promotes && r.IntN(4) == 0:
+	case len(a.splits) > 0 && r.IntN(2) == 0:
+		return a.splits[r.IntN(len(a.splits))]
+	case a.promotes && len(a.splits) == 0 && r.IntN(4) == 0:
 		return "promote"
 	case r.IntN(2) == 0:
 		return a.messages[r.IntN(len(a.messages))]
@@ -81,7 +87,7 @@ func (d *drawer) addSome(r *rand.Rand, list []scenario.Fault, kind string) []sce
 		return d.add(r, list, kind)
 	}
 	if kind == "promote" {
-		if slices.ContainsFunc(list, func(f scenario.Fault) bool { return f.Kind == kind }) {
+		if !d.cast.Clustered && slices.ContainsFunc(list, func(f scenario.Fault) bool { return f.Kind == kind }) {
 			return list // nothing is left to promote
 		}
 		list = d.lag(r, list)
@@ -150,7 +156,7 @@ func (d *drawer) until(r *rand.Rand, f *scenario.Fault) {
 	}
 	parameters(reflect.ValueOf(f.Params).Elem(), func(name string, p any) {
 		if length, ok := p.(*time.Duration); ok && name == "For" {
-			*length = longest * d.ttl
+			*length = d.most()
 		}
 	})
 }

@@ -27,6 +27,8 @@ type drawer struct {
 	// sections bounds how often a client passes a point for sure.
 	sections int
 	ttl      time.Duration
+	// away is how long a node of a cluster is away before the others take it for failed; 0: there is no cluster.
+	away time.Duration
 	// may says which faults of those may be drawn; nil: all.
 	may func(*scenario.Fault) bool
 	// aim is how faults are drawn where real servers take part; nil: none do, or no fault may strike a message.
@@ -40,20 +42,23 @@ type drawer struct {
 
 // ErrNobodyToStrike says that none of the kinds of faults allowed can strike
 // anybody in the scenario.
-var ErrNobodyToStrike = errors.New("there is no replica to promote")
+var ErrNobodyToStrike = errors.New("there is no replica to promote, and no cluster whose slot could move")
 
 // newDrawer fails where none of the kinds can strike anybody of the setup.
 func newDrawer(s *scenario.Setup, kinds []string, may func(*scenario.Fault) bool) (*drawer, error) {
 	d := &drawer{setup: *s, own: len(s.Faults.List), cast: s.Cast(),
 		points: s.Points(), sections: s.Workload.Sections, ttl: s.Lock.Span(), may: may,
 		ofMessages: nemesis.MessageKinds(), use: useOf(s)}
+	if d.cast.Clustered {
+		d.away = s.Nodes.NodeTimeout
+	}
 	d.setup.Faults.List = slices.Clone(s.Faults.List)
 	d.rules = d.setup.FaultRules()
 	if len(kinds) == 0 {
 		kinds = Kinds()
 	}
 	for _, k := range kinds {
-		if k != "promote" || len(d.cast.Replicas) > 0 {
+		if d.cast.Suffers(k) {
 			d.kinds = append(d.kinds, k)
 		}
 	}
@@ -164,7 +169,7 @@ func (d *drawer) another(r *rand.Rand, list []scenario.Fault, i int) []scenario.
 		if !strikesMessage(&f) {
 			return scenario.Fault{Kind: f.Kind, Params: d.params(r, f.Kind, d.cast), Trigger: f.Trigger}
 		}
-		return elsewhere(f, d.cast.Endpoints[r.IntN(len(d.cast.Endpoints))])
+		return elsewhere(f, d.endpoint(r))
 	})
 }
 
@@ -194,7 +199,7 @@ const mostMessages = 6
 
 // message draws the message at which a fault strikes: a request, or else an answer.
 func (d *drawer) message(r *rand.Rand, request bool) nemesis.Trigger {
-	client, node := d.cast.Clients[r.IntN(len(d.cast.Clients))], d.cast.Endpoints[r.IntN(len(d.cast.Endpoints))]
+	client, node := d.cast.Clients[r.IntN(len(d.cast.Clients))], d.endpoint(r)
 	p := nemesis.Passing{Node: node, Answers: world.AnyCommand, To: client, Nth: 1 + r.IntN(mostMessages)}
 	on := &nemesis.On{}
 	if d.aim != nil {
@@ -205,6 +210,14 @@ func (d *drawer) message(r *rand.Rand, request bool) nemesis.Trigger {
 	}
 	on.Passing = p
 	return nemesis.Trigger{On: on}
+}
+
+// endpoint draws a node that clients ask: in a cluster mostly the one that has the slot of the lock.
+func (d *drawer) endpoint(r *rand.Rand) string {
+	if d.cast.Clustered && r.IntN(2) == 0 {
+		return d.cast.Endpoints[0]
+	}
+	return d.cast.Endpoints[r.IntN(len(d.cast.Endpoints))]
 }
 
 func strikesMessage(f *scenario.Fault) bool {
@@ -283,8 +296,15 @@ const (
 	longest      = 3
 )
 
+// most is the longest that a fault lasts.
+func (d *drawer) most() time.Duration { return longest * max(d.ttl, d.away) }
+
 // length draws how long a fault lasts. Where real servers take part, half of the faults end about when a lease does that begins with them.
+// In a cluster every other one is long enough for a failover.
 func (d *drawer) length(r *rand.Rand) time.Duration {
+	if d.away > 0 && r.IntN(2) == 0 {
+		return spread(r, d.away, 2*d.most())
+	}
 	if d.aim != nil && r.IntN(2) == 0 {
 		return spread(r, d.ttl*9/10, 2*d.ttl)
 	}

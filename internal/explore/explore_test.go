@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"reflect"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -201,6 +202,7 @@ func TestDrawnIsValid(t *testing.T) {
 		"tiny":  "name: test\nlock: {algorithm: redlock, ttl: 10ms, node_timeout: 5ms}\n",
 		"replicas": "name: test\nlock: {algorithm: set-nx-px}\nnodes: {count: 3, topology: replicated}\n" +
 			"faults:\n  - at: 0s\n    kill: {node: B}\n",
+		"cluster": inCluster,
 	} {
 		setup := &parse(t, text).Variants[0].Setup
 		d, err := newDrawer(setup, nil, nil)
@@ -231,6 +233,45 @@ func TestDrawnIsValid(t *testing.T) {
 		if drawn < seeds*4*2 {
 			t.Errorf("%s: %d faults drawn", name, drawn)
 		}
+	}
+}
+
+const inCluster = "name: test\nlock: {algorithm: set-nx-px, ttl: 1s}\nnodes: {topology: cluster, node_timeout: 2s}\n"
+
+// TestDrawnInCluster: all by which a Redis Cluster loses a lock is drawn there, and faults that last for longer than a failover takes.
+func TestDrawnInCluster(t *testing.T) {
+	setup := &parse(t, inCluster).Variants[0].Setup
+	d, err := newDrawer(setup, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.aim = newAim(d, nil)
+	var drawn strings.Builder
+	long := make(map[string]bool)
+	for seed := range uint64(500) {
+		setup.Faults.List = d.draw(seed)
+		text, err := scenario.Encode(nil, scenario.Head{Name: "x"}, setup, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drawn.WriteString(text)
+		for _, f := range setup.Faults.List {
+			if f.Params.Target() == "A" && f.Params.Length() > 2*setup.Nodes.NodeTimeout {
+				long[f.Kind] = true
+			}
+		}
+	}
+	for _, want := range []string{
+		`cut: {groups: \[\[A, c1\], \[B, C, D, E, F, c2\]\]`, `cut: {groups: \[\[A\], \[B, C, D, E, F\]\], bus: true`,
+		`cut: {.*bus: true, direction: requests`,
+		`promote: {node: D}`, `promote: {node: D, failover: force}`, `promote: {node: D, failover: plain}`,
+		`move-slot: {to: [BC], for`, `move-slot: {to: [BC], keys: last`, `move-slot: {to: [BC], keys: left`} {
+		if !regexp.MustCompile(want).MatchString(drawn.String()) {
+			t.Errorf("never drawn: %s", want)
+		}
+	}
+	if !long["pause"] || !long["kill"] {
+		t.Errorf("A is never away for long: %v", long)
 	}
 }
 

@@ -134,7 +134,7 @@ func (d *drawer) stretch(r *rand.Rand, t time.Duration) time.Duration {
 	// The conversions keep processors from rounding but once where others do so twice.
 	share := float64(r.Float64())
 	x := time.Duration(float64(t) * (1 + float64(by*(float64(2*share)-1)))).Truncate(time.Millisecond)
-	least, most := min(t.Abs(), shortest), longest*d.ttl
+	least, most := min(t.Abs(), shortest), d.most()
 	if t < 0 {
 		return max(min(x, -least), -most)
 	}

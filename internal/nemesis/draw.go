@@ -57,12 +57,43 @@ var mixable = map[string]drawFunc{
 	},
 	"evict": func(r *rand.Rand, c Cast, _ MixKind) Fault { return &evict{ofNode{c.Nodes[r.IntN(len(c.Nodes))]}} },
 	"flush": func(r *rand.Rand, c Cast, _ MixKind) Fault { return &flush{ofNode{c.Nodes[r.IntN(len(c.Nodes))]}} },
-	"promote": func(r *rand.Rand, c Cast, _ MixKind) Fault {
-		if len(c.Replicas) == 0 {
+	"promote": func(r *rand.Rand, c Cast, k MixKind) Fault {
+		if !c.Suffers("promote") {
 			return nil
 		}
-		return &promote{Node: c.Replicas[r.IntN(len(c.Replicas))]}
+		f := &promote{Node: c.Replicas[r.IntN(len(c.Replicas))]}
+		if c.Clustered && k.Widely {
+			f.drawFailover(r, c)
+		}
+		return f
 	},
+	"move-slot": func(r *rand.Rand, c Cast, k MixKind) Fault {
+		if !c.Suffers("move-slot") {
+			return nil
+		}
+		others := c.Primaries()[1:]
+		keys := []world.SlotKeys{world.KeysFirst, world.KeysLast, world.KeysLeft}[r.IntN(3)]
+		return &moveSlot{To: others[r.IntN(len(others))], Keys: keys, For: k.For.Draw(r)}
+	},
+}
+
+// Suffers reports that a kind of fault that MixKinds lists can strike somebody of the cast.
+func (c Cast) Suffers(kind string) bool {
+	switch kind {
+	case "promote":
+		return len(c.Replicas) > 0
+	case "move-slot":
+		return c.Clustered && len(c.Primaries()) > 1
+	}
+	return true
+}
+
+// drawFailover draws how a replica of a cluster becomes the primary; it is mostly one of the slot of the lock.
+func (p *promote) drawFailover(r *rand.Rand, c Cast) {
+	if r.IntN(2) == 0 {
+		p.Node = c.Replicas[0]
+	}
+	p.Failover = []world.Failover{world.Takeover, world.ForcedFailover, world.PlainFailover}[r.IntN(3)]
 }
 
 // drawnErrors are codes of those errors with which locks meet most.
@@ -139,7 +170,31 @@ func (k MixKind) victim(r *rand.Rand, c Cast) (client, node string) {
 	if k.Of != "nodes" && i < len(c.Clients) {
 		return all[i], ""
 	}
+	if c.Clustered && k.Widely && r.IntN(2) == 0 {
+		return "", c.Nodes[0] // it has the slot of the lock
+	}
 	return "", all[i]
+}
+
+// groups draws that a node of a cluster and the others lose each other: with some of the clients on each side, or on the bus alone.
+func (k MixKind) groups(r *rand.Rand, c Cast) Where {
+	_, node := MixKind{Of: "nodes", Widely: true}.victim(r, c)
+	w := Where{Direction: world.Both, Bus: r.IntN(3) == 0, For: k.For.Draw(r)}
+	one := []string{node}
+	others := slices.DeleteFunc(slices.Clone(c.Nodes), func(n string) bool { return n == node })
+	if w.Bus {
+		w.Direction = []world.Direction{world.Both, world.Requests, world.Answers}[r.IntN(3)]
+	} else {
+		for _, client := range c.Clients {
+			if r.IntN(2) == 0 {
+				one = append(one, client)
+			} else {
+				others = append(others, client)
+			}
+		}
+	}
+	w.Groups = [][]string{one, others}
+	return w
 }
 
 func (k MixKind) where(r *rand.Rand, c Cast) Where {
@@ -147,6 +202,9 @@ func (k MixKind) where(r *rand.Rand, c Cast) Where {
 	if k.Widely {
 		if len(c.Replicas) > 0 && (len(c.Endpoints) == 0 || r.IntN(3) == 0) {
 			return Where{Replica: c.Replicas[r.IntN(len(c.Replicas))], Direction: world.Both, For: w.For}
+		}
+		if c.Clustered && r.IntN(2) == 0 {
+			return k.groups(r, c)
 		}
 		w.Direction = []world.Direction{world.Both, world.Requests, world.Answers}[r.IntN(3)]
 		if r.IntN(4) == 0 {

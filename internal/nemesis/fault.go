@@ -64,6 +64,9 @@ type Cast struct {
 	Clustered bool
 }
 
+// Primaries are the nodes that follow nobody from the start.
+func (c Cast) Primaries() []string { return c.Nodes[:len(c.Nodes)-len(c.Replicas)] }
+
 // Complaint is one thing wrong with a fault's parameters.
 type Complaint struct {
 	// Key is the parameter.

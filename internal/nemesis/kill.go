@@ -92,9 +92,11 @@ func (k *kill) Returns() bool { return k.Client == "" || k.For > 0 }
 
 // Forgets reports that a fault may let a node forget something, which keeps its data so.
 func Forgets(f Fault, p world.Persistence) bool {
-	switch f.(type) {
+	switch f := f.(type) {
 	case *flush, *evict:
 		return true
+	case *moveSlot:
+		return f.Keys == world.KeysLeft
 	}
 	k, ok := f.(*kill)
 	if !ok || k.Node == "" {

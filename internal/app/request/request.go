@@ -37,6 +37,8 @@ type Search struct {
 	Redis string `json:"redis,omitempty" part:"own"`
 	// Lock takes the place of the scenario's: a command, or a lock of sim.
 	Lock string `json:"lock,omitempty"`
+	// Topology is how the nodes of a search without a scenario are arranged; empty: as suits the lock.
+	Topology string `json:"topology,omitempty"`
 	// StrictModel stops where real servers differ from the model in a run that was found.
 	StrictModel bool `json:"strict-model,omitempty"`
 	Target

@@ -319,6 +319,9 @@ func (w *World) Promote(name string) error {
 	if !h.up || h.paused {
 		return fmt.Errorf("failed to promote node %s: it does not answer", name)
 	}
+	if w.spec.Cluster != nil { // its nodes decide the rest, and tell it
+		return w.Failover(name, world.Takeover)
+	}
 	w.Sleep(promoteTakes)
 	if !h.up || h.paused {
 		return fmt.Errorf("failed to promote node %s: it does not answer any more", name)
@@ -337,9 +340,7 @@ func (w *World) Promote(name string) error {
 	} else {
 		w.leadServers(h)
 	}
-	if w.spec.Cluster == nil { // whose nodes tell that themselves
-		w.record(history.Event{Process: name, Type: history.Info, F: history.NodePromoted})
-	}
+	w.record(history.Event{Process: name, Type: history.Info, F: history.NodePromoted})
 	return nil
 }
 

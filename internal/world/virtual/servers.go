@@ -37,7 +37,7 @@ type Server interface {
 	// Accept takes a connection, and says who takes what comes over it; nil: nothing listens there, and it is refused. A
 	// process that stands still can be asked, too.
 	Accept(c *ServerConn) End
-	// Follow makes it the replica of another host from now on; of none, where the name is empty: in a cluster it takes the slots over.
+	// Follow makes it the replica of another host from now on; of none, where the name is empty.
 	Follow(primary string)
 	// Pause lets the process stand still, Resume go on; Kill ends it, and its connections hear no more.
 	Pause()
@@ -651,9 +651,6 @@ func (w *World) openIdle() {
 // leadServers lets a server be the primary, and the others that run follow it.
 func (w *World) leadServers(primary *Host) {
 	primary.process().server.Follow("")
-	if w.spec.Cluster != nil { // who follows it is for the cluster to decide
-		return
-	}
 	for _, h := range w.nodes {
 		if h != primary {
 			h.runOrDefer(func() { h.process().server.Follow(primary.name) })

@@ -226,20 +226,31 @@ func (m *slotMove) finish() error {
 			return err
 		}
 	}
-	assign := []string{"cluster", "setslot", m.slot, "node", m.to.id}
-	if _, err := m.to.order(assign...); err != nil || m.keys == world.KeysLeft {
+	if err := m.assign(m.to.Host); err != nil || m.keys == world.KeysLeft {
 		return err
 	}
-	if _, err := m.from.order(assign...); err != nil {
+	if err := m.assign(m.from.Host); err != nil {
 		return err
 	}
 	for _, h := range m.w.nodes[:m.w.spec.Cluster.Primaries] {
 		if h == m.from.Host || h == m.to.Host || !h.up || h.paused {
 			continue
 		}
-		if _, err := h.order(assign...); err != nil {
+		if err := m.assign(h); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// assign tells a node who has the slot now. One that is no primary any more hears it from others.
+func (m *slotMove) assign(h *Host) error {
+	_, err := h.order("cluster", "setslot", m.slot, "node", m.to.id)
+	if err == nil || !h.up || h.paused {
+		return nil
+	}
+	if now, why := h.member(m.w.spec.LockSlot()); why == nil && !now.primary {
+		return nil
+	}
+	return err
 }

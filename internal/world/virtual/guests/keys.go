@@ -113,6 +113,9 @@ func (s *redisServer) noteGiven(words []string) {
 	for _, word := range words[1:] {
 		if k, followed := s.keys.Holds(word); followed {
 			payload, err := s.do("dump", word)
+			if err != nil && strings.HasPrefix(err.Error(), "ASK ") { // it has run out, and is not given
+				continue
+			}
 			s.check(err)
 			s.g.given[payload] = k
 		}

@@ -216,11 +216,7 @@ func (s *redisServer) prepareData(keep world.Keep) error {
 func (s *redisServer) Follow(primary string) {
 	s.doubtful = true
 	words := []string{"replicaof", "no", "one"}
-	if s.shard != nil {
-		words = []string{"cluster", "failover", "takeover"}
-	} else {
-		s.follows = primary
-	}
+	s.follows = primary
 	if primary != "" {
 		words = []string{"replicaof", s.g.hosts[primary].String(), strconv.Itoa(redisPort)}
 	}

@@ -52,6 +52,7 @@ var beyond = map[string]string{
 	"release_at":      "the lock asks one node after the other here",
 	"check_wait":      "there are no replicas",
 	"renewal_ends":    "no server here knows SET with IFEQ",
+	"redirections":    "there is no Redis Cluster",
 	"extend_enough":   "the lock tells of no loss here",
 	"entries":         "no client asks again inside its section here",
 	"give_up":         "the lock tries again for longer than others hold it",

@@ -40,6 +40,8 @@ type Mistakes struct {
 	NoCleanup   bool `json:"no_cleanup,omitempty" yaml:"clean_up" doc:"an attempt that failed, or was never answered, takes its keys away again" default:"true" mistake:"false"`
 	// AlwaysReleased: a client that has lost its lock never learns it.
 	AlwaysReleased bool `json:"always_released,omitempty" yaml:"release_answer" doc:"a release says no if the lock was not its client's own any more, or always yes" default:"as-answered" values:"as-answered,always-yes" mistake:"always-yes"`
+	// StaysAtNode: in a cluster, a client without a client for clusters.
+	StaysAtNode bool `json:"stays_at_node,omitempty" yaml:"redirections" doc:"in a Redis Cluster a client goes where MOVED and ASK say, or takes them for a no, as one does whose library knows no clusters" default:"followed" values:"followed,taken-for-no" mistake:"taken-for-no"`
 	// FirstFrees: who has entered twice is alone until the first release.
 	FirstFrees bool `json:"first_frees,omitempty" yaml:"entries" doc:"a re-entrant lock is free after as many releases as there were entries, or after the first (go-zero 1338)" default:"counted" values:"counted,first-frees" mistake:"first-frees"`
 	// ExtendNeedsAll gives up a lock that a majority of the nodes keeps.

@@ -81,6 +81,20 @@ func TestEachMistakeShows(t *testing.T) {
 			l.Acquire()
 			return waits == c.NodeTimeout
 		}, true, false},
+		{"stays at its node", lock.Mistakes{StaysAtNode: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb := newTable(1)
+			follows := true
+			tb.nodes[0].Way = func(c command.Command, carry func() command.Reply) command.Reply {
+				follows = follows && !c.Stays
+				return carry()
+			}
+			c := mistaken(m)
+			c.Algorithm = "set-nx-px"
+			_, l := tb.sit(t, "c1", c)
+			g, _ := l.Acquire()
+			l.Release(g)
+			return follows
+		}, true, false},
 		{"keep renewing", lock.Mistakes{KeepRenewing: true, PlainDelete: true}, func(t *testing.T, m lock.Mistakes) any {
 			m.PlainDelete = false
 			tb, e, l := watched(t, "watchdog", m)
@@ -246,7 +260,7 @@ func TestRulesAreSwitchedOffByName(t *testing.T) {
 			all.SwitchOff(rule)
 		}
 	}
-	if got := len(all.Rules()); got != 25 {
+	if got := len(all.Rules()); got != 26 {
 		t.Errorf("%d rules", got)
 	}
 	none := all

@@ -30,9 +30,9 @@ var _ Lock = (*single)(nil)
 // What can go wrong in locks on one node: in all of them, and in those that
 // release by compare and delete.
 var (
-	anyMistakes   = Mistakes{TokenFirst: true, LateToken: true, EnterUnheld: true, WaitForEver: true}
+	anyMistakes   = Mistakes{TokenFirst: true, LateToken: true, EnterUnheld: true, WaitForEver: true, StaysAtNode: true}
 	ownedMistakes = Mistakes{TokenFirst: true, LateToken: true, EnterUnheld: true, PlainDelete: true, NoCleanup: true,
-		AlwaysReleased: true, WaitForEver: true}
+		AlwaysReleased: true, WaitForEver: true, StaysAtNode: true}
 )
 
 // registerSingle registers a lock on one node.
@@ -126,6 +126,7 @@ func (l *single) do(c command.Command) command.Reply {
 	if l.linearizable {
 		return l.env.Consensus().Do(c.Within(l.wait()))
 	}
+	c.Stays = l.Mistakes.StaysAtNode
 	return l.env.Nodes()[0].Do(c.Within(l.wait()))
 }
 

@@ -55,6 +55,8 @@ type Command struct {
 	OtherConnection bool
 	// Asking sends ASKING before the command, as a client of a cluster does that was sent on by ASK.
 	Asking bool
+	// Stays lets nobody follow a redirection: the client knows no clusters.
+	Stays bool
 
 	Key   string
 	Value string

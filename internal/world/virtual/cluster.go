@@ -34,8 +34,11 @@ const notConnected = "no connection in time"
 func (c *clusterClient) Name() string { return world.Primary }
 
 // Do carries a command to the primary of the slot. Redirections are followed, and what a node cannot do yet is tried again, as go-redis
-// does: MOVED says who has the slot from now on, ASK who has the key for once.
+// does: MOVED says who has the slot from now on, ASK who has the key for once. A client that stays asks the first node for ever.
 func (c *clusterClient) Do(cmd command.Command) (reply command.Reply) {
+	if cmd.Stays {
+		return c.servers[0].Do(cmd)
+	}
 	deadline := c.w.s.now + cmd.Timeout
 	at := c.at
 	for range 1 + mostRedirections {

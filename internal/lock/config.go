@@ -236,12 +236,7 @@ func (c Config) Needs() []command.Feature { return algorithms[c.Algorithm].Needs
 
 // RefusedBy says why the lock cannot be on a server, and since when servers have what it needs; empty: it can.
 func (c Config) RefusedBy(s command.Server) string {
-	for _, f := range c.Needs() {
-		if !s.Knows(f) {
-			return fmt.Sprintf("%s needs %s (%s or later), and the server is %v", c.Algorithm, f.Name, f.Since(), s)
-		}
-	}
-	return ""
+	return s.Refuses(c.Algorithm, c.Needs()...)
 }
 
 // Pooled reports whether commands ask for another connection (Command.OtherConnection).

@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -20,7 +21,7 @@ func init() {
 // moveSlot moves the slot of the lock.
 type moveSlot struct {
 	To   string         `yaml:"to" doc:"the primary that is to have the slot" required:"true"`
-	Keys world.SlotKeys `yaml:"keys" doc:"when the keys of the slot move there (MIGRATE): as soon as it is open, at the end, or never, as when somebody only assigns the slot (CLUSTER SETSLOT NODE)" default:"first" values:"first,last,left"`
+	Keys world.SlotKeys `yaml:"keys" doc:"when the keys of the slot move there (MIGRATE): as soon as it is open, at the end, or never, as when somebody only assigns the slot (CLUSTER SETSLOT NODE); or atomic: the servers move both by themselves (CLUSTER MIGRATESLOTS of Valkey 9), and the slot is never open" default:"first" values:"first,last,left,atomic"`
 	For  time.Duration  `yaml:"for" doc:"how long the slot is open between the two; without it, until everything heals" min:"1ms" max:"10m"`
 }
 
@@ -35,7 +36,19 @@ func (m *moveSlot) Check(c Cast) []Complaint {
 	if !c.Clustered {
 		return []Complaint{noCluster("to")}
 	}
-	return complainUnknown("to", "node", m.To, c.Nodes)
+	list := complainUnknown("to", "node", m.To, c.Nodes)
+	if m.Keys == world.KeysAtomic && m.For > 0 {
+		list = append(list, Complaint{Key: "for", Message: "the servers end an atomic move by themselves: leave out for"})
+	}
+	return list
+}
+
+// MovesAtomically reports that one of some faults has the servers move the slot by themselves, which not all of them can.
+func MovesAtomically(faults []Planned) bool {
+	return slices.ContainsFunc(faults, func(f Planned) bool {
+		m, is := f.Fault.(*moveSlot)
+		return is && m.Keys == world.KeysAtomic
+	})
 }
 
 // noCluster complains that a parameter names what only a Redis Cluster has.
@@ -49,8 +62,11 @@ func (m *moveSlot) Impact(world.World) history.Impact {
 		world.KeysFirst: "the slot of the lock moved to node " + m.To + ", its keys first, and was open",
 		world.KeysLast:  "the slot of the lock moved to node " + m.To + ", its keys last, and was open",
 		world.KeysLeft:  "the slot of the lock moved to node " + m.To + " without its keys, and was open",
+
+		world.KeysAtomic: "the slot of the lock began to move to node " + m.To + " with its keys at once (CLUSTER MIGRATESLOTS)",
 	}[m.Keys]
-	return history.Impact{Words: words, Effects: []history.Strike{{Does: history.Promotes, Nodes: []string{m.To}}}}
+	return history.Impact{Words: words, Instant: m.Keys == world.KeysAtomic,
+		Effects: []history.Strike{{Does: history.Promotes, Nodes: []string{m.To}}}}
 }
 
 // Begin implements Fault. The slot stays where it is then.

@@ -175,7 +175,8 @@ func (r *run) spec() world.Spec {
 	spec := world.Spec{
 		Name: r.Scenario + "/" + r.Variant.Name, Dir: r.Dir, Seed: r.Seed,
 		Clients: r.clients, Lock: s.Lock, Points: r.points, Messages: nemesis.Messages(r.planned), Commands: s.Commands, Needs: s.Needs(),
-		Replicated: s.Nodes.Replicated(), Sentinel: s.Nodes.Sentinel(), Cluster: s.Nodes.Cluster(), Resource: s.Resource.Config,
+		MovesAtomically: nemesis.MovesAtomically(r.planned),
+		Replicated:      s.Nodes.Replicated(), Sentinel: s.Nodes.Sentinel(), Cluster: s.Nodes.Cluster(), Resource: s.Resource.Config,
 		WarmUp:      s.Workload.WarmUp && r.Program != nil,
 		SharedStore: s.Resource.Shared(), Postgres: s.Resource.Store == "postgres", StorePersistence: s.Resource.Persistence,
 	}

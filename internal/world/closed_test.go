@@ -15,7 +15,7 @@ func TestClosedTypesReadWhatTheyWrite(t *testing.T) {
 	readsWhatItWrites(t, NoPersistence, RDB, AOFNo, AOFEverysec, AOFAlways)
 	readsWhatItWrites(t, KeepData, KeepNothing, KeepSynced)
 	readsWhatItWrites(t, Takeover, ForcedFailover, PlainFailover)
-	readsWhatItWrites(t, KeysFirst, KeysLast, KeysLeft)
+	readsWhatItWrites(t, KeysFirst, KeysLast, KeysLeft, KeysAtomic)
 }
 
 func readsWhatItWrites[T interface {

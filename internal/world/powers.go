@@ -334,9 +334,11 @@ const (
 	KeysLast
 	// KeysLeft: never; the new primary takes the slot, and the old one drops the keys when it hears of that.
 	KeysLeft
+	// KeysAtomic: with the slot, by the servers themselves (CLUSTER MIGRATESLOTS): nobody is asked to follow an open slot.
+	KeysAtomic
 )
 
-var slotKeysNames = []string{KeysFirst: "first", KeysLast: "last", KeysLeft: "left"}
+var slotKeysNames = []string{KeysFirst: "first", KeysLast: "last", KeysLeft: "left", KeysAtomic: "atomic"}
 
 // Check refuses what there is not.
 func (k SlotKeys) Check() error { return check(slotKeysNames, "keys", k) }

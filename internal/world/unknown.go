@@ -13,10 +13,19 @@ type Unfit struct{ Why string }
 
 func (e *Unfit) Error() string { return e.Why }
 
-// Fits is the error that the lock of the world cannot be on the server that answered INFO so; nil: it can.
+// Fits is the error that the lock of the world, or a fault, cannot be on the server that answered INFO so; nil: it can.
 func (s *Spec) Fits(info string) error {
-	if why := s.Lock.RefusedBy(command.ServerIn(info)); why != "" {
+	if why := s.RefusedBy(command.ServerIn(info)); why != "" {
 		return &Unfit{why}
 	}
 	return nil
+}
+
+// RefusedBy says why the lock of the world, or a fault, cannot be on a server; empty: it can.
+func (s *Spec) RefusedBy(server command.Server) string {
+	why := s.Lock.RefusedBy(server)
+	if why == "" && s.MovesAtomically {
+		why = server.Refuses("a slot that the servers move by themselves", command.MigratesSlots)
+	}
+	return why
 }

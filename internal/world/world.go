@@ -33,6 +33,8 @@ type Spec struct {
 	// Cluster says what Redis Cluster the nodes are; nil: they are none. The first is the primary of the lock's
 	// slot. Clients then go where that is.
 	Cluster *Cluster
+	// MovesAtomically: the slot of the lock may move with KeysAtomic.
+	MovesAtomically bool
 	// SharedStore: the resource lives on the first node.
 	SharedStore bool
 	// Postgres: the resource lives in PostgreSQL, or behaves so.

@@ -60,6 +60,9 @@ var (
 	DeletesIfEq = Feature{Name: "DELIFEQ", Valkey: Server{Valkey: true, Major: 9}}
 )
 
+// MigratesSlots is a feature that a fault uses.
+var MigratesSlots = Feature{Name: "CLUSTER MIGRATESLOTS", Valkey: Server{Valkey: true, Major: 9}}
+
 // Knows reports whether a server knows a feature. One of which nothing is known may.
 func (s Server) Knows(f Feature) bool {
 	since := f.Redis
@@ -67,6 +70,16 @@ func (s Server) Knows(f Feature) bool {
 		since = f.Valkey
 	}
 	return s.Major == 0 || since.Major > 0 && s.since(since.Major, since.Minor)
+}
+
+// Refuses says why something cannot be on the server that needs some features, and since when servers have them; empty: it can.
+func (s Server) Refuses(what string, needs ...Feature) string {
+	for _, f := range needs {
+		if !s.Knows(f) {
+			return fmt.Sprintf("%s needs %s (%s or later), and the server is %v", what, f.Name, f.Since(), s)
+		}
+	}
+	return ""
 }
 
 // Since says who knows the feature: "Redis 8.4 or Valkey 8.1".

@@ -85,7 +85,7 @@ func (s *redisServer) started() error {
 // step takes in what commands did that came over a connection.
 func (s *redisServer) step(c *virtual.ServerConn, number uint64, commands [][]string) error {
 	if c.Port() != 0 { // another server's, which changes nothing, or gives it keys
-		if s.keys != nil && slices.ContainsFunc(commands, gives) {
+		if s.keys != nil && (s.g.spec.MovesAtomically || slices.ContainsFunc(commands, gives)) { // those of a slot come as from a primary
 			return s.keys.Primary(s.now())
 		}
 		return errors.Join(s.own(), s.obeyed(commands))

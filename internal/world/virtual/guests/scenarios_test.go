@@ -95,11 +95,11 @@ func everyVariantOn(t *testing.T, server string, some []string, test func(t *tes
 	version := versionOf(t, server)
 	for _, s := range scenarios(t, some) {
 		for i, v := range s.Variants {
-			if v.Setup.Lock.RefusedBy(version) != "" {
-				continue
-			}
 			a := &try{scenario: s.Name, variant: v, seed: uint64(i + 1), options: Options{Server: server}}
 			spec := runner.Spec(runner.Config{Variant: v})
+			if spec.RefusedBy(version) != "" {
+				continue
+			}
 			if why := Refusal(&spec, a.options); why != "" {
 				t.Errorf("%s, %s: %s", s.Name, v.Name, why)
 				continue

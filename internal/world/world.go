@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
+	"github.com/redlock-sim/redlock-sim/internal/redis/cluster"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 	"github.com/redlock-sim/redlock-sim/internal/world/client"
@@ -74,6 +75,15 @@ func (s *Spec) LockSlot() int {
 		key = strings.ReplaceAll(strings.ReplaceAll(s.LockKeys[0], program.KeyPattern, key), "*", "")
 	}
 	return command.Slot(key)
+}
+
+// Shape is the shape of the Redis Cluster that the nodes are.
+func (s *Spec) Shape() *cluster.Shape {
+	shape := &cluster.Shape{Seed: s.Seed, Primaries: s.Cluster.Primaries, Slot: s.LockSlot()}
+	for i := range s.Nodes {
+		shape.Names = append(shape.Names, s.Nodes[i].Name)
+	}
+	return shape
 }
 
 // MayRefuse: a fault may let nodes refuse commands.

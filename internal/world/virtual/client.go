@@ -206,7 +206,7 @@ func newEnv(c *clientHost) *env {
 		e.nodes[i] = &remotes[i]
 	}
 	if c.w.spec.Cluster != nil {
-		e.nodes = []command.Node{&clusterClient{w: c.w, servers: remotes[:len(c.links)]}}
+		e.nodes = []command.Node{&client.Cluster{Called: world.Primary, Nodes: e.nodes, Named: c.w.servers.HostAt, Now: c.w.Now, Sleep: e.Sleep}}
 	}
 	if c.w.spec.Sentinel != nil && c.w.locks == nil {
 		e.nodes = []command.Node{newFailover(e, remotes[:len(c.links)])}
@@ -335,7 +335,7 @@ func (r *remote) Do(cmd command.Command) (reply command.Reply) {
 	}
 	if r.surely && o.conn.fresh && r.shakeHands(&o) != "" {
 		o.conn.hangUp()
-		return command.RefusedReply(notConnected)
+		return command.RefusedReply(client.NotConnected)
 	}
 	reply = r.sendCommand(&o, &cmd)
 	if reply.Outcome != command.Unknown {

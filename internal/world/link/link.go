@@ -117,6 +117,11 @@ func (dir *Direction[M]) CanOpen(bytes int64) bool {
 	})
 }
 
+// Cuts reports that every message is lost that is sent now.
+func (dir *Direction[M]) Cuts() bool {
+	return slices.ContainsFunc(dir.inForce, func(d *disturbance[M]) bool { return d.only == nil && d.Kind == world.Cut })
+}
+
 // Begin puts a disturbance in force. end takes it off again and returns what stood in
 // it, which is to Pass on now, and whether all connections break. To call it twice
 // does no harm.

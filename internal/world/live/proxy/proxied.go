@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -31,6 +32,8 @@ type proxiedLink struct {
 	refused           func(world.Link, error)
 	lacks             func(error)
 	refusal           sync.Once
+	// shakesHands: while a direction is cut no connection comes about.
+	shakesHands bool
 
 	mu   sync.Mutex // guards what follows
 	dial Dial
@@ -66,18 +69,20 @@ type linkListener struct {
 	port     int
 	// links are those that it leads to, by the address that a connection comes from; of an address of no
 	// length: all others.
-	links   map[netip.Addr]*proxiedLink
+	links map[netip.Addr]*proxiedLink
+	// dial reaches the party from here, where the links' own ways do not count; nil: those do.
+	dial    Dial
 	serving sync.WaitGroup
 }
 
 // listen listens on a free port of loopback.
-func listen(links map[netip.Addr]*proxiedLink) (ll *linkListener, err error) {
+func listen(links map[netip.Addr]*proxiedLink, dial Dial) (ll *linkListener, err error) {
 	err = machine.OnFreePort(func(port int) error {
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return machine.ErrPortTaken
 		}
-		ll = &linkListener{listener: listener, port: port, links: links}
+		ll = &linkListener{listener: listener, port: port, links: links, dial: dial}
 		return err
 	})
 	if err != nil {
@@ -109,7 +114,7 @@ func (ll *linkListener) accept() {
 			_ = client.Close()
 			continue
 		}
-		ll.serving.Go(func() { l.serve(client) })
+		ll.serving.Go(func() { l.serve(client, ll.dial) })
 	}
 }
 
@@ -147,8 +152,9 @@ func (l *proxiedLink) readBy(reader *ConnReader) {
 	l.answers.isAnswers, l.answers.newConn = true, func() *conn { return latest }
 }
 
-// serve deals with a client. The party at the other end may take its time.
-func (l *proxiedLink) serve(client net.Conn) {
+// serve deals with a client. The party at the other end may take its time. instead reaches it in another way than the link's; nil: it does
+// not.
+func (l *proxiedLink) serve(client net.Conn, instead Dial) {
 	if err := admit(client); err != nil {
 		_ = client.Close()
 		if !l.reportScarce(err) && l.refused != nil {
@@ -159,6 +165,12 @@ func (l *proxiedLink) serve(client net.Conn) {
 	l.mu.Lock()
 	ctx, dial := l.ctx, l.dial
 	l.mu.Unlock()
+	if l.shakesHands && l.hangs(ctx, client) {
+		return
+	}
+	if instead != nil {
+		dial = instead
+	}
 	party, err := dial(ctx)
 	if err != nil {
 		l.reportScarce(err)
@@ -166,6 +178,45 @@ func (l *proxiedLink) serve(client net.Conn) {
 		return
 	}
 	l.startConnection(ctx, client, party)
+}
+
+// hangs keeps a connection that would not come about, for a direction is cut: nothing goes over it till that is over, and then it breaks,
+// as those do that were open. False: nothing is cut.
+func (l *proxiedLink) hangs(ctx context.Context, client net.Conn) bool {
+	isOver := func() (<-chan struct{}, <-chan struct{}, bool) {
+		there, cut1 := l.requests.state()
+		back, cut2 := l.answers.state()
+		return there, back, !cut1 && !cut2
+	}
+	there, back, over := isOver()
+	if over {
+		return false
+	}
+	end := &connEnd{client, l}
+	l.mu.Lock()
+	l.conns[end] = true
+	l.mu.Unlock()
+	gone := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, client)
+		close(gone)
+	}()
+	for ; !over; there, back, over = isOver() {
+		select {
+		case <-there:
+		case <-back:
+		case <-gone:
+			over = true
+		case <-ctx.Done():
+			over = true
+		}
+		if over {
+			break
+		}
+	}
+	_ = end.Close()
+	<-gone
+	return true
 }
 
 // reportScarce reports that an error came of what this machine, or this program, has no more of. What

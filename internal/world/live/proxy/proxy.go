@@ -46,44 +46,83 @@ func New() *Proxies {
 // Open puts a link between from and to, which dial reaches, and returns where it
 // listens. reader reads its connections; nil: nobody does.
 func (p *Proxies) Open(from, to string, dial Dial, reader *ConnReader) (string, error) {
-	return p.open(to, dial, reader, map[netip.Addr]string{{}: from}, true)
+	return p.open(world.Link{To: to}, dial, reader, map[netip.Addr]string{{}: from}, manner{struck: true})
 }
 
 // OpenSpared opens a link that no fault strikes.
 func (p *Proxies) OpenSpared(from, to string, dial Dial) (string, error) {
-	return p.open(to, dial, nil, map[netip.Addr]string{{}: from}, false)
+	return p.open(world.Link{To: to}, dial, nil, map[netip.Addr]string{{}: from}, manner{})
 }
 
 // OpenShared opens the links of all that reach a party at one address, which it returns: each of them by the address
 // that it comes from.
 func (p *Proxies) OpenShared(to string, dial Dial, from map[netip.Addr]string) (string, error) {
-	return p.open(to, dial, nil, from, true)
+	return p.open(world.Link{To: to}, dial, nil, from, manner{struck: true})
 }
 
-func (p *Proxies) open(to string, dial Dial, reader *ConnReader, from map[netip.Addr]string, struck bool) (string, error) {
-	links := make(map[netip.Addr]*proxiedLink, len(from))
-	for address, name := range from {
-		l, err := p.newLink(world.Link{From: name, To: to}, dial, reader)
-		if err != nil {
-			return "", fmt.Errorf("failed to open the link from %s to %s: %w", name, to, err)
-		}
-		links[address] = l
+// OpenPeers is OpenShared for the nodes of a Redis Cluster; bus: for their bus. A connection between two of them needs both directions
+// to come about.
+func (p *Proxies) OpenPeers(to string, bus bool, dial Dial, from map[netip.Addr]string) (string, error) {
+	return p.open(world.Link{To: to, Bus: bus}, dial, nil, from, manner{struck: true, shakesHands: true})
+}
+
+// Again is one more address at which a link is reached, by whoever comes. dial reaches the party in the place of the link's own.
+func (p *Proxies) Again(name world.Link, dial Dial) (string, error) {
+	p.mu.Lock()
+	l := p.links[name]
+	p.mu.Unlock()
+	if l == nil {
+		return "", fmt.Errorf("no link from %s to %s", name.From, name.To)
 	}
-	d, err := listen(links)
+	return p.listen(map[netip.Addr]*proxiedLink{{}: l}, dial)
+}
+
+// manner is how links behave.
+type manner struct {
+	// struck: faults can strike them.
+	struck bool
+	// shakesHands: while a direction is cut no connection comes about.
+	shakesHands bool
+}
+
+// listen listens for links.
+func (p *Proxies) listen(links map[netip.Addr]*proxiedLink, dial Dial) (string, error) {
+	d, err := listen(links, dial)
 	if err != nil {
-		return "", fmt.Errorf("failed to open links to %s: %w", to, err)
+		return "", err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.listeners = append(p.listeners, d)
-	if struck {
+	return d.address(), nil
+}
+
+// open opens links to the party of a link.
+func (p *Proxies) open(name world.Link, dial Dial, reader *ConnReader, from map[netip.Addr]string, m manner) (string, error) {
+	links := make(map[netip.Addr]*proxiedLink, len(from))
+	for address, opener := range from {
+		name.From = opener
+		l, err := p.newLink(name, dial, reader)
+		if err != nil {
+			return "", fmt.Errorf("failed to open the link from %s to %s: %w", opener, name.To, err)
+		}
+		l.shakesHands = m.shakesHands
+		links[address] = l
+	}
+	at, err := p.listen(links, nil)
+	if err != nil {
+		return "", fmt.Errorf("failed to open links to %s: %w", name.To, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m.struck {
 		for _, address := range slices.SortedFunc(maps.Keys(links), netip.Addr.Compare) {
 			l := links[address]
 			p.links[l.name] = l
 			p.order = append(p.order, l.name)
 		}
 	}
-	return d.address(), nil
+	return at, nil
 }
 
 // All are the links, in the order in which they were opened.

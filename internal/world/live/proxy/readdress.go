@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"regexp"
+	"slices"
 
 	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
 )
@@ -28,6 +29,8 @@ type readdressed struct {
 	// in is what has not been read as an answer, out what has not been handed out. spoilt: what comes is no answer.
 	in, out []byte
 	spoilt  bool
+	// changed: the answer that is being read has other addresses now.
+	changed bool
 }
 
 func (c *readdressed) Read(p []byte) (int, error) {
@@ -57,8 +60,11 @@ func (c *readdressed) readAnswers() {
 			return
 		}
 		var host *resp.Value
-		c.rewrite(&v, &host)
-		c.out, c.in = resp.Append(c.out, v), c.in[n:]
+		answer := c.in[:n]
+		if c.rewrite(&v, &host); c.changed { // what is not changed is passed on as it came
+			answer = resp.Append(nil, v)
+		}
+		c.out, c.in, c.changed = append(c.out, answer...), c.in[n:], false
 	}
 }
 
@@ -71,6 +77,7 @@ var (
 // rewrite puts own addresses into an answer. last is the text of a host alone that came last: its port follows it,
 // or the name of the field and then its port.
 func (c *readdressed) rewrite(v *resp.Value, last **resp.Value) {
+	c.rewriteShard(v.List)
 	for i := range v.List {
 		c.rewrite(&v.List[i], last)
 	}
@@ -97,6 +104,26 @@ func (c *readdressed) rewrite(v *resp.Value, last **resp.Value) {
 	})
 }
 
+// rewriteShard puts an own address into what CLUSTER SHARDS says of a node: fields, of which the port comes first.
+func (c *readdressed) rewriteShard(fields []resp.Value) {
+	var told [3]*resp.Value
+	for i := 0; i+1 < len(fields); i += 2 {
+		if at := slices.Index([]string{"port", "ip", "endpoint"}, fields[i].Text); at >= 0 {
+			told[at] = &fields[i+1]
+		}
+	}
+	port, ip, endpoint := told[0], told[1], told[2]
+	if port == nil || ip == nil || endpoint == nil {
+		return
+	}
+	known := ip.Text
+	if h, p, found := c.ownAddress(known, port.Text); found {
+		if ip.Text, port.Text = h, p; endpoint.Text == known {
+			endpoint.Text = h
+		}
+	}
+}
+
 // ownAddress is what the client is to read in the place of an address.
 func (c *readdressed) ownAddress(host, port string) (ownHost, ownPort string, found bool) {
 	own, found := c.instead(net.JoinHostPort(host, port))
@@ -104,5 +131,6 @@ func (c *readdressed) ownAddress(host, port string) (ownHost, ownPort string, fo
 		return "", "", false
 	}
 	ownHost, ownPort, err := net.SplitHostPort(own)
+	c.changed = c.changed || err == nil
 	return ownHost, ownPort, err == nil
 }

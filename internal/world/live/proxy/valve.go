@@ -83,6 +83,13 @@ func (v *valve) change(f func()) {
 	v.changed = make(chan struct{})
 }
 
+// state says whether everything is lost there, and what is closed when that may have changed.
+func (v *valve) state() (changed <-chan struct{}, cut bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.changed, v.isOpen && v.direction.Cuts()
+}
+
 // pass moves a message on.
 func (v *valve) pass(c *message, now time.Duration) { c.fate, c.due = v.direction.Pass(c, now) }
 

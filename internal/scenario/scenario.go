@@ -63,7 +63,7 @@ func StandardLock(algorithm string) lock.Config {
 type Nodes struct {
 	Count       int               `yaml:"count" doc:"how many; they are named A, B, C, ...; with topology: cluster that follows from primaries and replicas" min:"1" max:"25" default:"5"`
 	Persistence world.Persistence `yaml:"persistence" doc:"what a node keeps on disk" default:"none" values:"none,rdb,aof-no,aof-everysec,aof-always"`
-	Topology    string            `yaml:"topology" doc:"independent: each on its own, as Redlock wants them; replicated: the first is the primary, the others follow it, and clients see the primary alone; sentinel: so, and Redis Sentinel watches them, makes another the primary when that is down, and tells clients who it is; cluster: Redis Cluster, whose first primary has the slot of the lock; it needs real servers in virtual time" default:"independent" values:"independent,replicated,sentinel,cluster"`
+	Topology    string            `yaml:"topology" doc:"independent: each on its own, as Redlock wants them; replicated: the first is the primary, the others follow it, and clients see the primary alone; sentinel: so, and Redis Sentinel watches them, makes another the primary when that is down, and tells clients who it is; cluster: Redis Cluster, whose first primary has the slot of the lock; it needs real servers, live as processes or in virtual time" default:"independent" values:"independent,replicated,sentinel,cluster"`
 	Watch       `yaml:",inline"`
 	Shards      `yaml:",inline"`
 	Elsewhere   `yaml:",inline"`

@@ -142,10 +142,10 @@ type Cluster struct {
 	MaxLag      time.Duration
 }
 
-// NoModelOfCluster is why models cannot be a Redis Cluster, NoLiveCluster why servers in real time cannot.
+// NoModelOfCluster is why models cannot be a Redis Cluster, NoClusterThere why servers in containers, and those of others, cannot.
 const (
 	NoModelOfCluster = "a Redis Cluster is not available on models: real servers are one in virtual time (--world virtual --nodes process)"
-	NoLiveCluster    = "a Redis Cluster is not available in this world yet: --world virtual --nodes process"
+	NoClusterThere   = "a Redis Cluster is not available in containers and on servers that exist already: use --nodes process"
 )
 
 // check refuses sentinels that could not do their work.

@@ -19,7 +19,9 @@ func (t *trial) prepareLive(ctx context.Context) (err error) {
 	if t.Nodes, err = server.Settle(ctx, t.Nodes, t.Redis); err != nil {
 		return &EnvironmentError{Err: err, Hint: hintFor(t.Nodes, err)}
 	}
-	t.refuseClusters(world.NoLiveCluster)
+	if t.Nodes != server.Process {
+		t.refuseClusters(world.NoClusterThere)
+	}
 	for i := range t.subjects {
 		setup := &t.subjects[i].Setup
 		if t.subjects[i].notApplicable != "" {
@@ -37,7 +39,7 @@ func runName(scenario, variant string) string { return scenario + ":" + variant 
 
 // HintCluster says what to do about servers with Redis Cluster enabled.
 const HintCluster = "use servers without it (cluster-enabled no), such as those that --nodes process starts; " +
-	"what a lock meets in one shard of a cluster it meets on a primary with replicas, too: nodes: {topology: replicated}"
+	"or let sim make a cluster: nodes: {topology: cluster}"
 
 // hintFor says what to do about a live world that cannot be had.
 func hintFor(nodes server.Provider, err error) string {

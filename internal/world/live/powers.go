@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -202,6 +201,9 @@ func (w *World) Promote(name string) error {
 	if n == nil || !w.spec.Replicated {
 		return fmt.Errorf("no replica %q", name)
 	}
+	if w.spec.Cluster != nil { // whose nodes tell the rest themselves
+		return n.FailOver(w.ctx, world.Takeover.String())
+	}
 	if err := n.Admin.Do(w.ctx, "replicaof", "no", "one").Err(); err != nil {
 		return fmt.Errorf("failed to promote node %s: %w", name, err)
 	}
@@ -211,12 +213,4 @@ func (w *World) Promote(name string) error {
 	}
 	w.record(history.Event{Process: name, Type: history.Info, F: history.NodePromoted})
 	return nil
-}
-
-// Failover implements world.Replicator.
-func (w *World) Failover(string, world.Failover) error { return errors.New(world.NoLiveCluster) }
-
-// MoveSlot implements world.Replicator.
-func (w *World) MoveSlot(string, world.SlotKeys) (finish func() error, err error) {
-	return nil, errors.New(world.NoLiveCluster)
 }

@@ -68,7 +68,7 @@ func (w *World) followNew(primary *server.Node) error {
 
 // endpoints are the names and addresses under which clients see the nodes.
 func (w *World) endpoints() []server.Endpoint {
-	if w.spec.Sentinel != nil {
+	if w.spec.Sentinel != nil || w.spec.Cluster != nil {
 		return nil
 	}
 	if w.spec.Replicated {

@@ -63,6 +63,8 @@ type World struct {
 	announced map[string]string
 	// sentinelIDs are the sentinels by how they call one another.
 	sentinelIDs map[string]string
+	// cluster is what the run has of its Redis Cluster.
+	cluster clusterParts
 	// roles are those of servers that sentinels watch, as Redis calls them.
 	roles sync.Map
 	// lives has a lock for each client and node, see changeLife.
@@ -126,12 +128,18 @@ func (w *World) build(o Options) (err error) {
 	if err := w.makeClients(o); err != nil {
 		return err
 	}
+	if err := w.openCluster(); err != nil {
+		return err
+	}
 	if err := w.startServers(); err != nil {
 		return err
 	}
-	if w.spec.Sentinel != nil {
+	switch {
+	case w.spec.Cluster != nil:
+		err = w.joinCluster(w.ctx)
+	case w.spec.Sentinel != nil:
 		err = w.startSentinels(w.ctx)
-	} else if w.spec.Replicated {
+	case w.spec.Replicated:
 		err = w.replicate(w.ctx)
 	}
 	if err != nil {
@@ -146,7 +154,7 @@ func (w *World) build(o Options) (err error) {
 // makeObservers makes what sees the nodes and what reads the links to them. The history calls the lock's key shown. External: the
 // nodes are servers of others.
 func (w *World) makeObservers(external bool, shown string) {
-	w.observation = &observe.Observation{Ctx: w.ctx, Key: w.spec.Lock.Key, Shown: shown, Resource: w.spec.Resource, Record: w.record,
+	w.observation = &observe.Observation{Ctx: w.ctx, Key: w.spec.Lock.Key, Shown: shown, Resource: w.spec.Resource, Record: w.recordSeen,
 		Stop: w.Stop, Background: &w.background, Replicated: w.spec.Replicated,
 		Evicts:  external || w.spec.Lock.Program != nil, // which can let a node evict keys
 		Reopens: w.spec.Sentinel != nil, Reopened: w.tellRole}
@@ -156,6 +164,9 @@ func (w *World) makeObservers(external bool, shown string) {
 	w.observation.Left = func(name string, words []string, since time.Duration) (time.Duration, bool) {
 		at, known := w.reader.LeftAt(name, words, since)
 		return at - w.time.SinceBoot(), known
+	}
+	if w.spec.Cluster != nil {
+		w.observation.Payload = (&observe.Payloads{Ctx: w.ctx, By: w.servers.Store}).Key
 	}
 	w.wall = observe.Steady(w.time.WallOffset)
 	if w.spec.Lock.Program != nil {
@@ -209,7 +220,7 @@ func (w *World) startServers() error {
 
 // findServers makes the servers, or takes those that were kept.
 func (w *World) findServers(o Options) (err error) {
-	if w.spec.Sentinel == nil { // who has been primary, and what sentinels remember, stays with their servers
+	if w.spec.Sentinel == nil && w.spec.Cluster == nil { // who has been primary, and what sentinels remember, stays with their servers
 		w.kept = o.Kept
 	}
 	if w.kept != nil {
@@ -273,6 +284,7 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 	s := client.SetupMessage{
 		Protocol: client.ProtocolVersion, Client: name, Seed: w.spec.Seed,
 		Lock: w.spec.Lock, Resource: w.spec.Resource, Points: w.spec.Points, Replicated: w.spec.Replicated,
+		Clustered: w.spec.Cluster != nil,
 	}
 	if w.warms() {
 		s.WarmUp = warmUpKey + name
@@ -286,6 +298,9 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 			return s, err
 		}
 		s.Master = server.MasterName
+	}
+	if err := w.clusterLinks(name, &s); err != nil {
+		return s, err
 	}
 	for _, e := range w.endpoints() {
 		reader, invitation := w.reader, w.servers.Host.Invitation
@@ -435,6 +450,9 @@ func (w *World) Start(h world.Hooks) error {
 	}
 	w.hooks.Store(&h)
 	w.time.Begin()
+	if err := w.watchCluster(); err != nil {
+		return err
+	}
 	for _, n := range w.servers.All() {
 		if err := w.observe(n); err != nil {
 			return err
@@ -503,7 +521,7 @@ func (w *World) Flush() error {
 		})
 	}
 	group.Go(w.clients.Err)
-	err := group.Wait()
+	err := errors.Join(group.Wait(), w.lookAtCluster())
 	w.reader.Flush()
 	return err
 }

@@ -37,6 +37,19 @@ func newCommonEnv(owner, connection string, seed uint64, nodes []client.Address)
 	return e, nil
 }
 
+// joinCluster makes the nodes one, a Redis Cluster.
+func (e *commonEnv) joinCluster(addresses []client.Address) {
+	e.nodes = []command.Node{newClusterNode(e.nodes, addresses, e.Now, e.Sleep)}
+}
+
+// connected is a node, or a cluster of them, with its connections.
+type connected interface {
+	command.Node
+	warm([]*command.Script)
+	warmOther()
+	close()
+}
+
 // warmUp opens a connection to every node and makes the scripts known there, so
 // that the first request of the lock does not pay for it, and a request that
 // arrives late finds its script. A node that cannot be reached is not an error
@@ -44,9 +57,9 @@ func newCommonEnv(owner, connection string, seed uint64, nodes []client.Address)
 func (e *commonEnv) warmUp(pooled bool) {
 	var wg sync.WaitGroup
 	for _, n := range e.nodes {
-		wg.Go(func() { n.(*node).warm(lock.Scripts()) })
+		wg.Go(func() { n.(connected).warm(lock.Scripts()) })
 		if pooled {
-			wg.Go(n.(*node).warmOther)
+			wg.Go(n.(connected).warmOther)
 		}
 	}
 	wg.Wait()
@@ -56,7 +69,7 @@ const warmTimeout = 2 * time.Second
 
 func (e *commonEnv) close() {
 	for _, n := range e.nodes {
-		n.(*node).close()
+		n.(connected).close()
 	}
 }
 
@@ -110,6 +123,9 @@ func newEnv(setup *client.SetupMessage, s *server) (e *env, err error) {
 	}
 	if e.commonEnv, err = newCommonEnv(setup.Client, setup.Client, setup.Seed, nodes); err != nil {
 		return nil, err
+	}
+	if setup.Clustered && setup.Lock.Program == nil {
+		e.joinCluster(nodes)
 	}
 	if len(setup.Sentinels) > 0 && setup.Lock.Program == nil {
 		e.nodes = append(e.nodes, newPrimary(setup.Client, setup.Master, setup.Sentinels, 0))

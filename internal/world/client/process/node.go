@@ -30,6 +30,9 @@ type node struct {
 	watching *redis.Conn
 	// timeout bounds commands that bring no timeout of their own; 0: none.
 	timeout time.Duration
+	// waits: a dial makes certain that a server answers. A link takes connections in the place of its server, dead or out of
+	// reach as that may be.
+	waits bool
 	// patience is how long the latest command may take, in nanoseconds; 0: as long as it wants.
 	patience atomic.Int64
 }
@@ -44,7 +47,7 @@ func newNode(owner string, a client.Address, timeout time.Duration) (*node, erro
 	n := &node{name: a.Name, timeout: timeout}
 	connect := func() *redis.Client {
 		rdb := driver.New(options(owner, a, trust))
-		rdb.AddHook(dialing{n: n})
+		rdb.AddHook(dialing{n})
 		return rdb
 	}
 	n.rdb, n.other = connect(), connect()
@@ -57,10 +60,10 @@ func newPrimary(owner, master string, sentinels []client.Address, timeout time.D
 	for _, a := range sentinels {
 		o.SentinelAddrs = append(o.SentinelAddrs, a.Address)
 	}
-	n := &node{name: master, timeout: timeout}
+	n := &node{name: master, timeout: timeout, waits: true}
 	connect := func() *redis.Client {
 		rdb := driver.NewFailover(o)
-		rdb.AddHook(dialing{n: n, waits: true})
+		rdb.AddHook(dialing{n})
 		return rdb
 	}
 	n.rdb, n.other = connect(), connect()
@@ -70,12 +73,7 @@ func newPrimary(owner, master string, sentinels []client.Address, timeout time.D
 // dialing opens connections to a node. Who could not connect, or did not learn whom to connect to, has certainly sent no
 // command: a dial ends shortly before the command that wants the connection. go-redis would let it go on for longer, and tell
 // the command nothing of it.
-type dialing struct {
-	n *node
-	// waits: it makes certain that a server answers. A link takes connections in the place of its server, dead or out of
-	// reach as that may be.
-	waits bool
-}
+type dialing struct{ n *node }
 
 var _ redis.Hook = dialing{}
 
@@ -83,12 +81,16 @@ var _ redis.Hook = dialing{}
 func (d dialing) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		if patience := time.Duration(d.n.patience.Load()); patience > 0 {
-			bounded, cancel := context.WithTimeout(ctx, patience-patience/20)
+			margin := patience / 20
+			if d.n.waits { // which takes a server's answer, too
+				margin = patience / 5
+			}
+			bounded, cancel := context.WithTimeout(ctx, patience-margin)
 			defer cancel()
 			ctx = bounded
 		}
 		conn, err := next(ctx, network, address)
-		if err == nil && d.waits {
+		if err == nil && d.n.waits {
 			if err = answers(ctx, conn); err != nil {
 				err = errors.Join(err, conn.Close())
 			}
@@ -207,7 +209,7 @@ func Carry(ctx context.Context, to sender, c command.Command) command.Reply {
 	if c.Op == command.EXEC {
 		return exec(ctx, to, c)
 	}
-	return reply(do(ctx, to, c.Words()))
+	return reply(do(ctx, to, c.Words(), c.Asking))
 }
 
 // within is a context that ends after a time; 0: never.
@@ -221,17 +223,24 @@ func within(timeout time.Duration) (context.Context, context.CancelFunc) {
 // eval calls a script by its name and sends its source only where the server
 // does not know it yet.
 func (n *node) eval(ctx context.Context, c command.Command) command.Reply {
-	v, err := do(ctx, n.rdb, c.ByName())
+	v, err := do(ctx, n.rdb, c.ByName(), c.Asking)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		v, err = do(ctx, n.rdb, c.Words())
+		v, err = do(ctx, n.rdb, c.Words(), c.Asking)
 	}
 	return reply(v, err)
 }
 
-// do sends words to the server.
-func do(ctx context.Context, to sender, words []string) (any, error) {
+// do sends words to the server; asking: behind ASKING.
+func do(ctx context.Context, to sender, words []string, asking bool) (any, error) {
 	cmd := redis.NewCmd(ctx, arguments(words)...)
-	_ = to.Process(ctx, cmd) // the command has it, too
+	if !asking {
+		_ = to.Process(ctx, cmd) // the command has it, too
+		return cmd.Result()
+	}
+	pipe := to.Pipeline()
+	pipe.Do(ctx, "asking")
+	_ = pipe.Process(ctx, cmd)
+	_, _ = pipe.Exec(ctx)
 	return cmd.Result()
 }
 

@@ -248,7 +248,7 @@ func (w *nodeWatch) full(keys, most int) bool {
 // logOf is a key as the history has it.
 func (w *nodeWatch) logOf(key string) keylog.Log {
 	k := keylog.Log{Node: w.n.Name, Shown: key, Record: w.o.Record,
-		Replay: command.Replay{Name: key, Key: command.Key{Holds: command.Unclear}, Server: w.redis}}
+		Replay: command.Replay{Name: key, Key: command.Key{Holds: command.Unclear}, Server: w.redis, Payload: w.o.Payload}}
 	if s := w.o.Strangers; s != nil {
 		k.Program = &keylog.Program{Leased: s.Leased,
 			WallOffset: func() time.Duration { offset, _ := s.WallOffset(); return offset },

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -27,6 +28,8 @@ type Observation struct {
 	Left func(name string, words []string, since time.Duration) (at time.Duration, known bool)
 	// Strangers is nil where the lock is ours.
 	Strangers *Strangers
+	// Payload is command.Replay's; nil: no key goes from node to node.
+	Payload func(payload string) (k command.Key, known bool)
 	// Replicated: nodes follow one another.
 	Replicated bool
 	// Evicts: the servers may evict keys, as those of others do.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
 )
@@ -113,10 +114,20 @@ func (o *Options) open(ctx context.Context, p Provider, spec *world.Spec) (Host,
 	if p == Process {
 		binary, err := FindRedis(o.Redis)
 		h := processHost{binary: binary}
+		if err == nil && spec.Cluster != nil {
+			h.old, err = isOld(ctx, binary)
+		}
 		if o.Resting != nil {
 			h.loans = &loans{from: o.Resting}
 		}
 		return h, err
 	}
 	return nil, fmt.Errorf("nodes cannot come from %q", p)
+}
+
+// isOld reports that a program is older than Redis 7.
+func isOld(ctx context.Context, binary string) (bool, error) {
+	version, err := VersionOf(ctx, binary)
+	major := command.ParseServer(version, "").Major // 0: it is Valkey
+	return 0 < major && major < 7, err
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
@@ -73,28 +74,45 @@ func (d Door) Link(ctx context.Context) (net.Conn, error) {
 	if !d.ours {
 		return Door{Address: d.Address}.connect(ctx)
 	}
+	return d.linkWith(ctx, []string{"AUTH", d.password})
+}
+
+// LinkOperator opens such a connection that is known as the operator's.
+func (d Door) LinkOperator(ctx context.Context) (net.Conn, error) {
+	return d.linkWith(ctx, []string{"AUTH", d.password}, []string{"CLIENT", "SETNAME", Operator})
+}
+
+// linkWith opens a connection over which commands have gone first.
+func (d Door) linkWith(ctx context.Context, commands ...[]string) (net.Conn, error) {
 	conn, err := d.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := conn.Write(resp.AppendCommand(nil, "AUTH", d.password)); err != nil {
+	var sent []byte
+	for _, words := range commands {
+		sent = resp.AppendCommand(sent, words...)
+	}
+	if _, err := conn.Write(sent); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	return &authenticated{Conn: conn}, nil
+	return &authenticated{Conn: conn, more: len(commands) - 1}, nil
 }
 
 // authenticated is a connection that has been authenticated. The answer to that is not passed
-// on, unless it is a refusal.
+// on, nor are those to the commands that came with it, unless one is a refusal.
 type authenticated struct {
 	net.Conn
+	// more are these commands.
+	more int
 	from io.Reader // nil: the answer has not been read
 }
 
 func (c *authenticated) Read(p []byte) (int, error) {
 	if c.from == nil {
-		answer := make([]byte, len(granted))
+		all := strings.Repeat(granted, 1+c.more)
+		answer := make([]byte, len(all))
 		n, _ := io.ReadFull(c.Conn, answer) // an error comes again
-		if c.from = c.Conn; string(answer) != granted {
+		if c.from = c.Conn; string(answer) != all {
 			c.from = io.MultiReader(bytes.NewReader(answer[:n]), c.Conn)
 		}
 	}

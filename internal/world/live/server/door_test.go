@@ -102,18 +102,27 @@ func TestALinkPassesNoAnswerToItsPassword(t *testing.T) {
 		"+O":                                     "+O",
 		"":                                       "",
 	} {
-		near, far := net.Pipe()
-		go func() {
-			for i := range said {
-				_, _ = far.Write([]byte{said[i]})
-			}
-			_ = far.Close()
-		}()
-		got, err := io.ReadAll(&authenticated{Conn: near})
+		got, err := io.ReadAll(&authenticated{Conn: saying(said)})
 		if string(got) != want || err != nil {
 			t.Errorf("of %q %q is passed on, want %q (%v)", said, got, want, err)
 		}
 	}
+	got, err := io.ReadAll(&authenticated{Conn: saying("+OK\r\n+OK\r\n+PONG\r\n"), more: 1})
+	if string(got) != "+PONG\r\n" || err != nil {
+		t.Errorf("of the answers to two commands %q is passed on (%v)", got, err)
+	}
+}
+
+// saying is a connection over which something is said, byte by byte.
+func saying(said string) net.Conn {
+	near, far := net.Pipe()
+	go func() {
+		for i := range said {
+			_, _ = far.Write([]byte{said[i]})
+		}
+		_ = far.Close()
+	}()
+	return near
 }
 
 // Clients of any version may publish.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/redis/cluster"
 	"github.com/redlock-sim/redlock-sim/internal/redis/journal"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
@@ -83,7 +84,7 @@ func (n *Node) aofPath() string {
 func (n *Node) prepareDisk(keep world.Keep) error {
 	switch {
 	case keep == world.KeepNothing, n.Persistence == world.NoPersistence:
-		return n.wipe()
+		return n.wipe(keep)
 	case keep == world.KeepSynced && n.Persistence == world.AOFNo:
 		// Nobody asked for an fsync. The kernel would have written some of it
 		// after half a minute; no run here lasts so long on that.
@@ -96,13 +97,15 @@ func (n *Node) prepareDisk(keep world.Keep) error {
 	return nil
 }
 
-func (n *Node) wipe() error {
+// wipe empties the disk. What a node knows of its cluster it syncs whatever it does with its data: only an empty disk has none.
+func (n *Node) wipe(keep world.Keep) error {
 	entries, err := os.ReadDir(n.dir)
 	if err != nil {
 		return fmt.Errorf("failed to wipe the disk of node %s: %w", n.Name, err)
 	}
 	for _, e := range entries {
-		if e.Name() == machine.FaketimeFolder || e.Name() == settingsFile {
+		if e.Name() == machine.FaketimeFolder || e.Name() == settingsFile ||
+			n.member != nil && e.Name() == cluster.ConfigFile && keep != world.KeepNothing {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(n.dir, e.Name())); err != nil {

@@ -41,6 +41,8 @@ type processHost struct {
 	ownHost
 	// binary is the path of redis-server.
 	binary string
+	// old: it is older than Redis 7.
+	old bool
 	// loans are the servers that go on after the run; nil: none does.
 	loans *loans
 }
@@ -54,7 +56,11 @@ func (h processHost) launch(ctx context.Context, n *Node) error {
 	if h.loans != nil && n.plain && n.Clock == nil {
 		return h.loans.launch(ctx, n, h)
 	}
-	return machine.OnFreePort(func(port int) error { return h.launchOn(ctx, n, port, n.dir, n.log) })
+	start := func(port int) error { return h.launchOn(ctx, n, port, n.dir, n.log) }
+	if n.member != nil {
+		return n.member.onFreePorts(n, h.old, start)
+	}
+	return machine.OnFreePort(start)
 }
 
 // launchOn starts a server that works in a folder.
@@ -64,11 +70,17 @@ func (h processHost) launchOn(ctx context.Context, n *Node, port int, dir, logPa
 		return fmt.Errorf("failed to open the log of node %s: %w", n.Name, err)
 	}
 	defer func() { _ = log.Close() }()
-	args := append([]string{
-		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--protected-mode", "yes", "--dir", dir,
-	}, n.commonArguments()...)
+	args := append([]string{"--port", strconv.Itoa(port), "--protected-mode", "yes", "--dir", dir}, n.commonArguments()...)
+	switch {
+	case n.member != nil:
+		args = append(args, n.member.bound(n, h.old)...)
+	case n.failsOver():
+		args = append(args, "--bind", "127.0.0.1", "--bind-source-addr", n.source)
+	default:
+		args = append(args, "--bind", "127.0.0.1")
+	}
 	if n.failsOver() {
-		if args, err = n.writeSettings(dir, append(args, "--bind-source-addr", n.source)); err != nil {
+		if args, err = n.writeSettings(dir, args); err != nil {
 			return err
 		}
 	}

@@ -40,6 +40,8 @@ type Node struct {
 	// is a sentinel.
 	source  string
 	watches bool
+	// member is its part in a Redis Cluster; nil: it has none.
+	member *member
 	// unlisten ends the subscription to what a sentinel tells.
 	unlisten func() error
 	// minReplicas and maxLag are min-replicas-to-write and min-replicas-max-lag.
@@ -117,6 +119,9 @@ func (n *Node) commonArguments() []string {
 		args = append(args, "--min-replicas-to-write", strconv.Itoa(n.minReplicas),
 			"--min-replicas-max-lag", strconv.Itoa(int(n.maxLag/time.Second)))
 	}
+	if n.member != nil {
+		args = append(args, n.member.arguments(n)...)
+	}
 	return append(args, persistenceArguments(n.Persistence, n.journals)...)
 }
 
@@ -136,7 +141,7 @@ func (n *Node) awaitReady(ctx context.Context) error {
 	if err := n.Server.checkInfo(info); err != nil {
 		return fmt.Errorf("node %s at %s: %w", n.Name, n.Address(), err)
 	}
-	if err := notInCluster(info); err != nil {
+	if err := notInCluster(info); err != nil && n.member == nil {
 		return fmt.Errorf("node %s at %s: %w", n.Name, n.Address(), err)
 	}
 	if err := n.awaitLoaded(ctx); err != nil || n.password == "" {
@@ -150,7 +155,7 @@ func (n *Node) awaitReady(ctx context.Context) error {
 }
 
 // ErrCluster says that a server has Redis Cluster enabled.
-var ErrCluster = errors.New("the server has Redis Cluster enabled (cluster_enabled:1), which sim does not support yet")
+var ErrCluster = errors.New("the server has Redis Cluster enabled (cluster_enabled:1), and sim can only use a cluster of its own")
 
 // notInCluster refuses a server that answered INFO so, if it has Redis Cluster enabled: it sends clients elsewhere (MOVED), past
 // the links of the run, and may hold other slots than the lock's.
@@ -259,6 +264,9 @@ func (n *Node) makeFolder() error {
 func (n *Node) returnPort() {
 	if s, ok := n.Server.(*serverProcess); n.Server == nil || ok && s.lent && !s.Dead() {
 		return
+	}
+	if n.member != nil {
+		machine.ReturnPort(n.member.bus)
 	}
 	if _, text, err := net.SplitHostPort(n.Address()); err == nil {
 		if port, err := strconv.Atoi(text); err == nil {

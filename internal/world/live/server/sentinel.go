@@ -27,19 +27,20 @@ func (s *Servers) addSentinels() {
 	if s.spec.Sentinel == nil {
 		return
 	}
-	host := 1
-	source := func() string { host++; return fmt.Sprintf("127.0.1.%d", host) }
-	for _, spec := range s.spec.Nodes {
+	for i, spec := range s.spec.Nodes {
 		n := s.Nodes[spec.Name]
-		n.source, n.minReplicas, n.maxLag = source(), s.spec.Sentinel.MinReplicas, s.spec.Sentinel.MaxLag
+		n.source, n.minReplicas, n.maxLag = sourceOf(i), s.spec.Sentinel.MinReplicas, s.spec.Sentinel.MaxLag
 	}
 	s.Sentinels = make(map[string]*Node)
-	for _, name := range s.spec.Sentinel.Names {
+	for i, name := range s.spec.Sentinel.Names {
 		n := s.node(name, "sentinel-"+name, s.Host, world.NoPersistence)
-		n.source, n.watches = source(), true
+		n.source, n.watches = sourceOf(len(s.spec.Nodes)+i), true
 		s.Sentinels[name] = n
 	}
 }
+
+// sourceOf is the address from which the connections of the i-th of them come.
+func sourceOf(i int) string { return fmt.Sprintf("127.0.1.%d", 2+i) }
 
 // Source is the address from which the server's connections come.
 func (n *Node) Source() netip.Addr {

@@ -44,6 +44,7 @@ func New(ctx context.Context, spec *world.Spec, scratch string, o Options) (*Ser
 		s.Nodes[n.Name] = s.node(n.Name, "node-"+n.Name, s.Host, n.Persistence)
 	}
 	s.addSentinels()
+	s.addCluster()
 	if spec.SharedStore {
 		s.Store = s.Nodes[spec.Nodes[0].Name]
 	} else if !spec.Postgres {
@@ -64,6 +65,12 @@ func (s *Servers) node(name, file string, h Host, p world.Persistence) *Node {
 func (s *Servers) Start(ctx context.Context) error {
 	for _, n := range s.everybody() {
 		if err := n.makeFolder(); err != nil {
+			return err
+		}
+		if n.member == nil {
+			continue
+		}
+		if err := n.member.writeFile(n); err != nil {
 			return err
 		}
 	}

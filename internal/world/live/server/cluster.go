@@ -198,6 +198,8 @@ type Sights struct {
 	mu   sync.Mutex // guards what follows
 	file []byte
 	sees cluster.Sight
+	// written says how the file was when it was read.
+	written fs.FileInfo
 	// logged is how much of the log has been read.
 	logged int64
 }
@@ -230,10 +232,19 @@ func (s *Sights) record(e history.Event) {
 
 // readFile reads the file, where that is there and whole.
 func (s *Sights) readFile() error {
-	file, err := os.ReadFile(filepath.Join(s.n.dir, cluster.ConfigFile))
+	path := filepath.Join(s.n.dir, cluster.ConfigFile)
+	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	if err != nil || s.isRead(info) {
+		return err
+	}
+	file, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	s.written = info
 	if err != nil || slices.Equal(file, s.file) || !strings.Contains(string(file), "\nvars ") {
 		return err
 	}
@@ -245,6 +256,14 @@ func (s *Sights) readFile() error {
 	s.file, s.sees = file, sees
 	sees.Tell(s.n.Name, before, s.record)
 	return nil
+}
+
+// isRead reports that the file is as it was when it was read. Two changes may have the same time, so one that has just been written is
+// read again.
+func (s *Sights) isRead(info fs.FileInfo) bool {
+	const tick = 20 * time.Millisecond
+	w := s.written
+	return w != nil && os.SameFile(w, info) && w.Size() == info.Size() && w.ModTime().Equal(info.ModTime()) && time.Since(info.ModTime()) > tick
 }
 
 // readLog reads what has been added to the log.

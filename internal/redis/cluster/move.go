@@ -173,20 +173,31 @@ func (m *Move) Finish() error {
 			return err
 		}
 	}
-	assign := []string{"cluster", "setslot", m.slot, "node", m.to.id}
-	if _, err := m.to.Order(assign...); err != nil || m.KeysLeft {
+	if err := m.assign(m.to.Server); err != nil || m.KeysLeft {
 		return err
 	}
-	if _, err := m.from.Order(assign...); err != nil {
+	if err := m.assign(m.from.Server); err != nil {
 		return err
 	}
 	for _, s := range m.Servers[:m.Primaries] {
 		if s == m.from.Server || s == m.to.Server || !s.Answers() {
 			continue
 		}
-		if _, err := s.Order(assign...); err != nil {
+		if err := m.assign(s); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// assign tells a node who has the slot now. One that is no primary any more hears it from others.
+func (m *Move) assign(s Server) error {
+	_, err := s.Order("cluster", "setslot", m.slot, "node", m.to.id)
+	if err == nil || !s.Answers() {
+		return nil
+	}
+	if now, why := m.look(s); why == nil && !now.primary {
+		return nil
+	}
+	return err
 }

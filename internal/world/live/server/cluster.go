@@ -262,8 +262,8 @@ func (s *Sights) readFile() error {
 // read again.
 func (s *Sights) isRead(info fs.FileInfo) bool {
 	const tick = 20 * time.Millisecond
-	w := s.written
-	return w != nil && os.SameFile(w, info) && w.Size() == info.Size() && w.ModTime().Equal(info.ModTime()) && time.Since(info.ModTime()) > tick
+	w, at := s.written, info.ModTime()
+	return w != nil && os.SameFile(w, info) && w.Size() == info.Size() && w.ModTime().Equal(at) && time.Since(at) > tick
 }
 
 // readLog reads what has been added to the log.

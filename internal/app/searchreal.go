@@ -131,7 +131,7 @@ func nodesOf(r *request.Search, clustered bool) (string, error) {
 	case !clustered:
 		return r.Nodes, nil
 	case r.World == request.Live:
-		return r.Nodes, nil
+		return "", Usagef("%s", world.NoLiveCluster)
 	case server.Provider(r.Nodes) == trial.Model:
 		return "", Usagef("%s", world.NoModelOfCluster)
 	}

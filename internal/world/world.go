@@ -143,8 +143,10 @@ type Cluster struct {
 }
 
 // NoModelOfCluster is why models cannot be a Redis Cluster, NoClusterThere why servers in containers, and those of others, cannot.
+// NoLiveCluster is why a search, which shrinks what it finds by many runs, does not take one in real time.
 const (
 	NoModelOfCluster = "a Redis Cluster is not available on models: real servers are one in virtual time (--world virtual --nodes process)"
+	NoLiveCluster    = "a Redis Cluster is searched in virtual time alone: --world virtual --nodes process"
 	NoClusterThere   = "a Redis Cluster is not available in containers and on servers that exist already: use --nodes process"
 )
 

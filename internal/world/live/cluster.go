@@ -196,7 +196,7 @@ func (w *World) MoveSlot(name string, keys world.SlotKeys) (finish func() error,
 		return nil, errors.New("there is no Redis Cluster")
 	}
 	m := &cluster.Move{Primaries: w.spec.Cluster.Primaries, Slot: w.spec.LockSlot(),
-		KeysFirst: keys == world.KeysFirst, KeysLeft: keys == world.KeysLeft}
+		KeysFirst: keys == world.KeysFirst, KeysLeft: keys == world.KeysLeft, Atomic: keys == world.KeysAtomic}
 	for _, spec := range w.spec.Nodes {
 		m.Servers = append(m.Servers, w.servers.Nodes[spec.Name].Operated())
 	}

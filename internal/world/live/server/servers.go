@@ -132,9 +132,9 @@ func (s *Servers) askVersion(ctx context.Context) error {
 	return nil
 }
 
-// fit makes sure that the lock can be on all nodes.
+// fit makes sure that the lock, and the faults, can be on all nodes.
 func (s *Servers) fit(ctx context.Context) error {
-	if len(s.spec.Lock.Needs()) == 0 {
+	if len(s.spec.Lock.Needs()) == 0 && !s.spec.MovesAtomically {
 		return nil
 	}
 	for _, n := range s.Nodes {

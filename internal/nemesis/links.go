@@ -96,9 +96,9 @@ func (l *Where) checkGroups(c Cast) []Complaint {
 	if l.Direction != world.Both && len(l.Groups) != 2 {
 		complain("links between more than two groups are struck both ways: leave out direction")
 	}
-	known := slices.Concat(c.Clients, c.Endpoints, c.Sentinels, []string{resourceName})
+	known, what := slices.Concat(c.Clients, c.Endpoints, c.Sentinels, []string{resourceName}), "client, node or sentinel"
 	if l.Bus {
-		known = c.Nodes
+		known, what = c.Nodes, "node on the bus"
 	}
 	var seen []string
 	for _, g := range l.Groups {
@@ -107,7 +107,7 @@ func (l *Where) checkGroups(c Cast) []Complaint {
 		}
 		for _, name := range g {
 			if !slices.Contains(known, name) {
-				list = append(list, complainUnknown("groups", "client, node or sentinel", name, known)...)
+				list = append(list, complainUnknown("groups", what, name, known)...)
 			} else if slices.Contains(seen, name) {
 				complain("%q is there twice", name)
 			}

@@ -44,6 +44,10 @@ func (d *decoder) checkElsewhere(n *Nodes) {
 }
 
 func (d *decoder) checkAddresses(n *Nodes) {
+	if len(n.Addresses) > 0 && n.Clustered() {
+		d.ProblemAt("nodes.addresses", "sim makes a Redis Cluster of its own: it cannot be one that exists").Hint = "leave out addresses"
+		return
+	}
 	for i, address := range n.Addresses {
 		path := "nodes.addresses[" + strconv.Itoa(i) + "]"
 		_, port, err := net.SplitHostPort(address)

@@ -99,7 +99,7 @@ func lookFor(t *testing.T, name string) string {
 		}
 	}
 	command[0] = "./" + program
-	if filepath.Ext(program) == "" { // it is built
+	if !strings.Contains(program, "/") { // it is built
 		command[0] = filepath.Join(bin, program)
 	}
 	return strings.Join(command, " ")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Brings the lock libraries that the programs in adapters/node, adapters/python and adapters/java put on trial into a folder, in the versions that
-# these folders name: libraries.sh [FOLDER]
+# Brings the lock libraries that the programs in adapters/node, adapters/python and adapters/java put on trial, and ZooKeeper, into a folder, in the
+# versions that these folders name: libraries.sh [FOLDER]
 # npm, pip and Maven fetch them from where they are configured to. Nothing is installed elsewhere, so any user can do this. What is there already
 # stays. What cannot be had is named, with the reason, and the others come all the same: exit code 1 at the end.
 set -eu
@@ -52,13 +52,18 @@ from_pip() { # from_pip NAME REQUIREMENTS: for the python3 that the programs fin
 		--target "$libraries/$1" --requirement "$2"
 }
 
+jars() { # jars NAME POM
+	cp "$2" "$libraries/$1/pom.xml"
+	mvn --quiet --batch-mode --file "$libraries/$1/pom.xml" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=lib
+}
+
 from_maven() {
-	cp adapters/java/pom.xml "$libraries/java/"
-	mvn --quiet --batch-mode --file "$libraries/java/pom.xml" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=lib &&
+	jars java adapters/java/pom.xml &&
 		javac -nowarn -cp "$libraries/java/lib/*" -sourcepath sdk/java -d "$libraries/java/classes" adapters/java/*.java
 }
 
 bring java mvn adapters/java/pom.xml adapters/java/*.java sdk/java/*.java -- from_maven
+bring zookeeper mvn adapters/java/zookeeper.xml -- jars zookeeper adapters/java/zookeeper.xml
 bring python python3 adapters/python/requirements.txt -- from_pip python adapters/python/requirements.txt
 bring aioredlock python3 adapters/python/aioredlock.txt -- from_pip aioredlock adapters/python/aioredlock.txt
 bring redlock-ng python3 adapters/python/redlock-ng.txt -- from_pip redlock-ng adapters/python/redlock-ng.txt

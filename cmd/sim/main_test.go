@@ -95,6 +95,7 @@ func TestScripts(t *testing.T) {
 			"all":         all,
 			"lacks":       lacks,
 			"server":      serverOf,
+			"zookeeper":   zookeeper,
 			"exits":       exits,
 			"verdicts":    verdicts,
 			"childless":   childless,
@@ -129,6 +130,17 @@ func serverOf(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("SERVER", suite.Server(ts.Value(scriptTest).(testing.TB), args[0]))
 }
 
+// zookeeper lets sim find the ZooKeeper, and scripts the Python library, that make libraries brings, or skips the script for want of them.
+func zookeeper(ts *testscript.TestScript, _ bool, _ []string) {
+	libraries := filepath.Join(ts.Getenv("REPOSITORY"), ".cache", "libraries")
+	for _, brought := range []string{"zookeeper/complete", "python/kazoo"} {
+		if _, err := os.Stat(filepath.Join(libraries, brought)); err != nil {
+			suite.Lacks(ts.Value(scriptTest).(testing.TB), brought+" (make libraries)")
+		}
+	}
+	ts.Setenv("REDLOCK_SIM_ZOOKEEPER", filepath.Join(libraries, "zookeeper", "lib"))
+}
+
 // exits CODE ARGS... runs sim and wants that exit code.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
@@ -156,6 +168,7 @@ func simCommand(ts *testscript.TestScript, args []string, stdout, stderr *bytes.
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = append(os.Environ(), "PATH="+path, "REDLOCK_SIM_REDIS_SERVER="+ts.Getenv("REDLOCK_SIM_REDIS_SERVER"),
 		"REDLOCK_SIM_POSTGRES="+ts.Getenv("REDLOCK_SIM_POSTGRES"), "REDLOCK_SIM_ETCD="+ts.Getenv("REDLOCK_SIM_ETCD"),
+		"REDLOCK_SIM_ZOOKEEPER="+ts.Getenv("REDLOCK_SIM_ZOOKEEPER"),
 		"GITHUB_STEP_SUMMARY="+ts.Getenv("GITHUB_STEP_SUMMARY"))
 	for _, name := range []string{"DOCKER_HOST", "SECRET", "TMPDIR"} {
 		if v := ts.Getenv(name); v != "" {

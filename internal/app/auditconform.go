@@ -32,7 +32,8 @@ func conformance(
 		return fmt.Errorf("failed to make a folder for logs: %w", err)
 	}
 	var virtual *conform.VirtualTime
-	if asked.World == request.Virtual && l.Ready.Store != program.Postgres { // which runs in real time
+	// PostgreSQL runs in real time alone, ZooKeeper in virtual time.
+	if asked.World == request.Virtual && l.Ready.Store != program.Postgres || l.Ready.Store == program.Zookeeper {
 		var err error
 		if virtual, err = virtualConform(ctx, l.Program.Command, asked.Redis); err != nil {
 			return err

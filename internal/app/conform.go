@@ -149,11 +149,7 @@ func virtualConform(ctx context.Context, argv []string, redis string) (*conform.
 	if err != nil {
 		return nil, err
 	}
-	etcd, err := server.FindEtcd()
-	if err != nil {
-		etcd = "" // few programs need it
-	}
-	return &conform.VirtualTime{Server: path, Etcd: etcd,
+	return &conform.VirtualTime{Server: path, Store: trial.FindStore,
 		Repeats: func(ctx context.Context, ready *program.Ready, ttl time.Duration) (string, error) {
 			return trial.Repeats(ctx, argv, ready, ttl, redis)
 		},
@@ -164,11 +160,16 @@ func virtualConform(ctx context.Context, argv []string, redis string) (*conform.
 
 // conformError tells what is not the program's fault.
 func conformError(ctx context.Context, name string, err error) error {
+	var hinted *trial.EnvironmentError
 	switch {
 	case ctx.Err() != nil:
 		return Interrupted("interrupted")
+	case errors.As(err, &hinted):
+		return err
 	case errors.Is(err, conform.ErrRealTime):
 		return &trial.EnvironmentError{Err: err, Hint: "--world live"}
+	case errors.Is(err, conform.ErrVirtualTime):
+		return &trial.EnvironmentError{Err: err, Hint: "--world virtual"}
 	case errors.Is(err, server.ErrCluster):
 		return &trial.EnvironmentError{Err: err, Hint: trial.HintCluster}
 	case errors.Is(err, server.ErrNowhere):

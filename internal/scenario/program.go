@@ -156,6 +156,8 @@ func (s *Setup) wantsRedis(r *program.Ready) string {
 		return ""
 	}
 	switch n := s.Nodes.endpoints(); {
+	case r.Store == program.Zookeeper && !r.AllServers:
+		return "ZooKeeper runs in virtual time: --world virtual"
 	case n > 1:
 		return fmt.Sprintf("there are %s, and it locks on one %s", words.Count(n, "independent node"), r.Store)
 	case s.Nodes.Replicated():
@@ -166,7 +168,7 @@ func (s *Setup) wantsRedis(r *program.Ready) string {
 	for _, d := range s.Demands() {
 		switch {
 		case d.Node == "":
-		case r.Store != program.Etcd:
+		case r.Store == program.Postgres:
 			return fmt.Sprintf("%s strikes the server, which cannot be done to %s yet", d.By, r.Store)
 		case !r.AllServers:
 			return fmt.Sprintf("%s strikes the server, which cannot be done to %s in real time", d.By, r.Store)

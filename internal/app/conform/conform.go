@@ -41,8 +41,10 @@ type Options struct {
 
 // VirtualTime is what checks need in virtual time.
 type VirtualTime struct {
-	// Server is the redis-server or the valkey-server, Etcd the etcd for programs that keep their lock there.
-	Server, Etcd string
+	// Server is the redis-server or the valkey-server. Store finds from what the server is started on which programs keep their lock that
+	// is elsewhere (guests.Options.Stores).
+	Server string
+	Store  func(program.Store) (string, error)
 	// Repeats makes a run of the program twice with one seed, and says in what the two differ; empty: in nothing.
 	Repeats func(ctx context.Context, ready *program.Ready, ttl time.Duration) (difference string, err error)
 	// Anew makes a run of the program as its second trial, and one of a program that was just started, with one seed. It says in what
@@ -125,6 +127,8 @@ var (
 	errStays = errors.New("its clock was not moved")
 	// ErrRealTime says that a program cannot be checked in virtual time.
 	ErrRealTime = errors.New("PostgreSQL runs in real time")
+	// ErrVirtualTime says that a program cannot be checked in real time.
+	ErrVirtualTime = errors.New("ZooKeeper runs in virtual time")
 	// errShort says that the lock asked for so little time that its keys were gone when the grant was looked at.
 	errShort = errors.New("its keys ended long before the TTL: see the check expiry")
 )

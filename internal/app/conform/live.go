@@ -81,6 +81,9 @@ func (l *live) close() {
 
 func (l *live) startNodes(ctx context.Context, r *program.Ready) (*nodes, error) {
 	spec := &world.Spec{Name: "conform", Dir: l.Dir, SharedStore: true}
+	if r.Store == program.Zookeeper {
+		return nil, ErrVirtualTime
+	}
 	if r.Elsewhere() {
 		spec.LockStore = stores.StoreKind(r.Store)
 	}

@@ -52,8 +52,16 @@ func (v *virtual) startNodes(_ context.Context, r *program.Ready) (*nodes, error
 	switch r.Store {
 	case program.Postgres:
 		return nil, ErrRealTime
-	case program.Etcd:
-		s, err := v.StartEtcd("A", v.Virtual.Etcd, v.Dir)
+	case program.Etcd, program.Zookeeper:
+		from, err := v.Virtual.Store(r.Store)
+		if err != nil {
+			return nil, err
+		}
+		start := v.StartEtcd
+		if r.Store == program.Zookeeper {
+			start = v.StartZookeeper
+		}
+		s, err := start("A", from, v.Dir)
 		if err == nil {
 			n.told = append(n.told, program.Node{Name: s.Name, Host: s.Host, Port: s.Port})
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual/guests"
 )
@@ -137,11 +138,8 @@ func (t *trial) prepareVirtual(ctx context.Context) error {
 			return &EnvironmentError{Err: fmt.Errorf("--upgrade: %w", err), Hint: "name a redis-server or a valkey-server with --upgrade PATH"}
 		}
 	}
-	if slices.ContainsFunc(t.subjects, func(s subject) bool { return s.program() != nil && s.program().Store == program.Etcd }) {
-		if t.etcd, err = server.FindEtcd(); err != nil {
-			return &EnvironmentError{Err: fmt.Errorf("the lock is kept in etcd: %w", err),
-				Hint: "apt-get install etcd-server, or REDLOCK_SIM_ETCD names an etcd"}
-		}
+	if err := t.findStores(); err != nil {
+		return err
 	}
 	for i := range t.subjects {
 		if s := &t.subjects[i]; s.notApplicable == "" {
@@ -155,6 +153,38 @@ func (t *trial) prepareVirtual(ctx context.Context) error {
 	return nil
 }
 
+// findStores finds the servers on which lock programs keep their lock.
+func (t *trial) findStores() error {
+	t.stores = make(map[client.StoreKind]string)
+	for i := range t.subjects {
+		p := t.subjects[i].program()
+		if p == nil || !p.Elsewhere() || p.Store == program.Postgres { // which does not run in virtual time
+			continue
+		}
+		path, err := FindStore(p.Store)
+		if err != nil {
+			return err
+		}
+		t.stores[client.StoreKind(p.Store)] = path
+	}
+	return nil
+}
+
+// FindStore finds from what a server is started in virtual time on which a lock is kept: guests.Options.Stores.
+func FindStore(store program.Store) (path string, err error) {
+	hint := "apt-get install etcd-server, or REDLOCK_SIM_ETCD names an etcd"
+	if store == program.Zookeeper {
+		path, err = server.FindZookeeper()
+		hint = "make libraries (and Java), or REDLOCK_SIM_ZOOKEEPER names a folder with the jars of ZooKeeper"
+	} else {
+		path, err = server.FindEtcd()
+	}
+	if err != nil {
+		return "", &EnvironmentError{Err: fmt.Errorf("the lock is kept in %s: %w", store, err), Hint: hint}
+	}
+	return path, nil
+}
+
 // refuseClusters says why the nodes of some variants, a Redis Cluster, cannot be had.
 func (t *trial) refuseClusters(why string) {
 	for i := range t.subjects {
@@ -166,7 +196,7 @@ func (t *trial) refuseClusters(why string) {
 
 // guests says what of a variant is real in virtual time, and where the logs go.
 func (t *trial) guests(s *subject, dir string) guests.Options {
-	return guests.Options{Server: t.server, Upgrade: t.upgrade, Etcd: t.etcd, Programs: s.program() != nil, Dir: dir}
+	return guests.Options{Server: t.server, Upgrade: t.upgrade, Stores: t.stores, Programs: s.program() != nil, Dir: dir}
 }
 
 // Real reports that real servers, and maybe lock programs, take part in virtual time.

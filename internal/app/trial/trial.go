@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
 	"github.com/redlock-sim/redlock-sim/internal/world/live"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
@@ -139,8 +140,8 @@ type trial struct {
 	server, serverVersion string
 	// upgrade is the program with which nodes start again, with its version; empty: the same.
 	upgrade, upgradeVersion string
-	// etcd is the program etcd, for lock programs that keep their lock in it; empty: there are none.
-	etcd string
+	// stores are from what the servers are started on which lock programs keep their lock (guests.Options.Stores).
+	stores map[client.StoreKind]string
 
 	mu       sync.Mutex
 	versions map[string]string

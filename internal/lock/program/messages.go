@@ -121,13 +121,14 @@ type Store string
 const (
 	// Redis: the nodes. It may be left out.
 	Redis Store = "redis"
-	// Etcd and Postgres: one server, which sim starts.
-	Etcd     Store = "etcd"
-	Postgres Store = "postgres"
+	// Etcd, Postgres and Zookeeper: one server, which sim starts.
+	Etcd      Store = "etcd"
+	Postgres  Store = "postgres"
+	Zookeeper Store = "zookeeper"
 )
 
 // Stores are all of them.
-func Stores() []Store { return []Store{Redis, Etcd, Postgres} }
+func Stores() []Store { return []Store{Redis, Etcd, Postgres, Zookeeper} }
 
 // LeaseTTL says that the TTL of setup is the lease, whatever end the lock's key has.
 const LeaseTTL = "ttl"
@@ -152,7 +153,7 @@ type Ready struct {
 	// ClockStays is why the program's wall clock cannot be moved; empty: it can. It is found by
 	// trying.
 	ClockStays string `json:"-"`
-	// AllClocks: its monotonic clock can be moved, too. AllServers: faults strike its etcd. Whoever runs it knows that.
+	// AllClocks: its monotonic clock can be moved, too. AllServers: faults strike the server of its store. Whoever runs it knows that.
 	AllClocks, AllServers bool `json:"-"`
 	// TTLMin is the shortest TTL, and TTLStep what each TTL is a multiple of, in ms. The lock's keys
 	// live TTLExtra longer than the TTL.

@@ -29,6 +29,8 @@ const (
 	Etcd StoreKind = "etcd"
 	// Postgres is a PostgreSQL server with the resource in its database postgres.
 	Postgres StoreKind = "postgres"
+	// Zookeeper is a ZooKeeper server. Only lock programs speak to one.
+	Zookeeper StoreKind = "zookeeper"
 )
 
 // TLS says how to know the server behind an address.

@@ -31,7 +31,7 @@ func Examine(ctx context.Context) []Check {
 	redis, engine := examineRedis(ctx), examineDocker(ctx)
 	nowhere := redis.Err != nil && engine[0].Err != nil
 	redis.Required, engine[0].Required = nowhere, nowhere
-	return append([]Check{system, redis, examineFaketime(), examineEtcd(), examinePostgres(), examineLeft()}, engine...)
+	return append([]Check{system, redis, examineFaketime(), examineEtcd(), examineZookeeper(), examinePostgres(), examineLeft()}, engine...)
 }
 
 func examineLeft() Check {
@@ -99,6 +99,13 @@ func examineEtcd() Check {
 	if c.Err != nil {
 		c.Err = errors.New("etcd is not installed")
 	}
+	return c
+}
+
+func examineZookeeper() Check {
+	c := Check{Name: "ZooKeeper", For: "lock programs that keep their lock in it, in virtual time",
+		Hint: "make libraries (and Java), or REDLOCK_SIM_ZOOKEEPER names a folder with its jars"}
+	c.Found, c.Err = FindZookeeper()
 	return c
 }
 

@@ -6,24 +6,19 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
 
 	"github.com/redlock-sim/redlock-sim/internal/supervisor"
-	"github.com/redlock-sim/redlock-sim/internal/world"
-	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
 // etcdPort is where etcd listens for clients, etcdPeers for others of its cluster, of which there are none.
 const etcdPort, etcdPeers = 2379, 2380
 
-// etcdServer is an etcd, the store of a lock program. What happens in it nobody observes, as in the live world: the program tells.
-type etcdServer struct {
-	*server
-	is string
-}
+// etcdServer is an etcd, the store of a lock program.
+type etcdServer struct{ lockStore }
 
 var _ kind = (*etcdServer)(nil)
 
@@ -32,7 +27,7 @@ func (s *etcdServer) port() int { return etcdPort }
 
 // command implements kind. The pace is that of the live world.
 func (s *etcdServer) command() (path string, args []string) {
-	return s.g.o.Etcd, etcdArguments(s.host, s.dir)
+	return s.g.o.Stores[client.Etcd], etcdArguments(s.host, s.dir)
 }
 
 func etcdArguments(host *supervisor.Host, dir string) []string {
@@ -41,18 +36,6 @@ func etcdArguments(host *supervisor.Host, dir string) []string {
 		"--listen-client-urls", clients, "--advertise-client-urls", clients,
 		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "sim=" + peers,
 		"--heartbeat-interval", "20", "--election-timeout", "200"}
-}
-
-// prepareDisk implements kind. etcd always keeps its data, whatever the scenario says of the persistence of Redis.
-func (s *etcdServer) prepareDisk(keep world.Keep) error {
-	switch keep {
-	case world.KeepNothing:
-		return s.wipe()
-	case world.KeepSynced:
-		return s.host.CutPower(s.dir)
-	case world.KeepData:
-	}
-	return nil
 }
 
 // document asks for one over HTTP by ask, which sends a server something and returns what it answers at once.
@@ -88,16 +71,3 @@ func (s *etcdServer) started() error {
 	s.is = "etcd " + answer.Server
 	return err
 }
-
-// version implements kind. The name is that of the live world.
-func (s *etcdServer) version() (name, version string) { return world.Consensus, s.is }
-
-func (s *etcdServer) step(*virtual.ServerConn, uint64, [][]string) error { return nil }
-func (s *etcdServer) own() error                                         { return nil }
-func (s *etcdServer) closed(uint64)                                      {}
-func (s *etcdServer) said(string)                                        {}
-func (s *etcdServer) Follow(string)                                      {}
-func (s *etcdServer) inStep() bool                                       { return true }
-func (s *etcdServer) quiet() bool                                        { return false }
-func (s *etcdServer) tidy() error                                        { return errors.New("etcd keeps what it had") }
-func (s *etcdServer) close()                                             {}

@@ -35,7 +35,7 @@ func NewKeepers(ctx context.Context) *Keepers { return &Keepers{ctx: ctx} }
 
 // Open opens a world as the function Open does.
 func (k *Keepers) Open(ctx context.Context, spec world.Spec, o Options) (world.World, error) {
-	mine := k.take(fmt.Sprint(fitting(&spec), o.Server, o.Etcd, o.Programs))
+	mine := k.take(fmt.Sprint(fitting(&spec), o.Server, o.Stores, o.Programs))
 	mine.o = o
 	w, err := mine.Open(ctx, spec)
 	if err != nil {

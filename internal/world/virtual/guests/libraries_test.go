@@ -73,7 +73,7 @@ var libraries = map[string]struct {
 var waitForEver = []string{"node-redis", "redlock-5", "redis-semaphore", "ioredis-lock", "node-redis-warlock", "aioredlock"}
 
 // elsewhere are those that keep it elsewhere.
-var elsewhere = []string{"etcd", "advisory"}
+var elsewhere = []string{"etcd", "advisory", "curator", "kazoo"}
 
 // library is an entry of libraries.json.
 type library struct{ Name, Command, Homepage, Brought string }

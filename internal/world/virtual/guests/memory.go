@@ -54,6 +54,6 @@ func (s *redisServer) doAll(commands ...[]string) error {
 
 var errNotRedis = errors.New("only servers of Redis lose keys so")
 
-func (s *etcdServer) wipeKeys() error  { return errNotRedis }
-func (s *etcdServer) evictKeys() error { return errNotRedis }
-func (s *etcdServer) limit(bool) error { return errNotRedis }
+func (s *lockStore) wipeKeys() error  { return errNotRedis }
+func (s *lockStore) evictKeys() error { return errNotRedis }
+func (s *lockStore) limit(bool) error { return errNotRedis }

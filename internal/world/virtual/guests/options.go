@@ -1,6 +1,8 @@
 package guests
 
 import (
+	"fmt"
+
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/client"
@@ -12,8 +14,9 @@ type Options struct {
 	Server string
 	// Upgrade is the program with which a node of the lock that was killed starts again; empty: Server.
 	Upgrade string
-	// Etcd is the program in the place of the only node, where a lock program keeps its lock in etcd.
-	Etcd string
+	// Stores are from what the server is started that is in the place of the only node, where a lock program keeps its lock elsewhere:
+	// the program etcd, or the folder with the jars of ZooKeeper.
+	Stores map[client.StoreKind]string
 	// Programs: the locks of clients are the lock program that the scenario names; false: they are built in.
 	Programs bool
 	// Dir is where the logs of programs and servers go; empty: nowhere.
@@ -34,8 +37,8 @@ func Refusal(spec *world.Spec, o Options) string {
 		if spec.LockStore == client.Postgres { // its signalfd and its shared futexes are not modelled
 			return "PostgreSQL runs in real time: --world live"
 		}
-		if spec.LockStore == client.Etcd && o.Etcd == "" {
-			return "etcd is not installed"
+		if spec.LockStore != "" && o.Stores[spec.LockStore] == "" {
+			return fmt.Sprintf("%s is not installed", spec.LockStore)
 		}
 		if spec.Lock.NeedsConsensus() {
 			return "a lock program does not reach the store that its tokens come from in virtual time"

@@ -321,7 +321,7 @@ func (p *lockProgram) dial(l *line) error {
 	l.of = p
 	p.m.Do(func() {
 		conn := p.m.Dial(i, l)
-		split := splitter{plain: p.g.spec.LockStore == client.Etcd}
+		split := splitter{plain: p.g.spec.LockStore != ""}
 		l.send = func(b []byte) {
 			if commands, whole := split.take(b); len(whole) > 0 {
 				conn.Send(commands, whole)

@@ -84,8 +84,10 @@ func (g *guests) Server(h *virtual.Host) (virtual.Server, error) {
 	switch {
 	case g.isSentinel(h.Name()):
 		s.kind = &sentinelServer{s}
-	case g.spec.LockStore == client.Etcd && h.Name() != history.ResourceProcess:
-		s.kind = &etcdServer{server: s}
+	case s.isStore() && g.spec.LockStore == client.Etcd:
+		s.kind = &etcdServer{lockStore{server: s}}
+	case s.isStore():
+		s.kind = &zookeeperServer{lockStore{server: s}}
 	default:
 		redis := &redisServer{server: s, follows: h.Follows()}
 		if g.spec.Cluster != nil && h.Name() != history.ResourceProcess {
@@ -95,6 +97,11 @@ func (g *guests) Server(h *virtual.Host) (virtual.Server, error) {
 	}
 	g.servers = append(g.servers, s)
 	return s, nil
+}
+
+// isStore reports that a lock program keeps its lock there, and it is no server of Redis.
+func (s *server) isStore() bool {
+	return s.g.spec.LockStore != "" && s.h.Name() != history.ResourceProcess
 }
 
 // record records something that it did, once the run has begun.
@@ -295,8 +302,7 @@ func (s *server) Accept(c *virtual.ServerConn) virtual.End {
 	}
 	l := &line{g: s.g, end: supervisor.Listener, send: c.Send, close: c.Close}
 	l.conn = s.g.sup.NewConn(c.From(), from, supervisor.Address{IP: s.host.IP, Port: port})
-	_, etcd := s.kind.(*etcdServer)
-	e := &accepted{line: l, s: s, c: c, split: splitter{plain: etcd}}
+	e := &accepted{line: l, s: s, c: c, split: splitter{plain: s.isStore()}}
 	if err := l.conn.Connect(); err != nil {
 		s.g.want(c.Close)
 		return e

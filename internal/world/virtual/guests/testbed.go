@@ -231,6 +231,8 @@ type TestbedServer struct {
 	args    []string
 	usable  func() bool
 	running *supervisor.Program
+	// prepare writes what it reads when it starts; nil: nothing.
+	prepare func() error
 }
 
 // startWithin is how long a server may take to start.
@@ -258,6 +260,18 @@ func (b *Testbed) StartEtcd(name, path, logs string) (*TestbedServer, error) {
 	return s, s.Start()
 }
 
+// StartZookeeper starts a ZooKeeper from the jars of a folder.
+func (b *Testbed) StartZookeeper(name, jars, logs string) (*TestbedServer, error) {
+	s, err := b.server(name, "", logs, zookeeperPort)
+	if err != nil {
+		return nil, err
+	}
+	s.path, s.args = zookeeperCommand(jars, s.Dir)
+	s.prepare = func() error { return writeZookeeperSettings(s.host, s.Dir) }
+	s.usable = func() bool { return zookeeperVersion(s.ask) != "" }
+	return s, s.Start()
+}
+
 func (b *Testbed) server(name, path, logs string, port int) (s *TestbedServer, err error) {
 	host := b.host(name, 1)
 	s = &TestbedServer{Name: name, Host: host.String(), Port: port, b: b, host: host, path: path}
@@ -276,6 +290,11 @@ func (b *Testbed) server(name, path, logs string, port int) (s *TestbedServer, e
 func (s *TestbedServer) Start() (err error) {
 	if err := wipe(s.Dir); err != nil {
 		return err
+	}
+	if s.prepare != nil {
+		if err := s.prepare(); err != nil {
+			return err
+		}
 	}
 	s.running, err = s.host.Start(supervisor.Command{Path: s.path, Args: s.args, Dir: s.Dir, Env: environ(nil, s.Dir, nil),
 		Output: func(line []byte) { _, _ = s.log.Write(append(line, '\n')) },

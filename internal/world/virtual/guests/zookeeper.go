@@ -1,0 +1,84 @@
+//go:build linux && amd64
+
+package guests
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+
+	"github.com/redlock-sim/redlock-sim/internal/supervisor"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
+)
+
+// zookeeperPort is where ZooKeeper listens for clients.
+const zookeeperPort = 2181
+
+// zookeeperServer is a ZooKeeper, the store of a lock program.
+type zookeeperServer struct{ lockStore }
+
+var _ kind = (*zookeeperServer)(nil)
+
+// port implements kind.
+func (s *zookeeperServer) port() int { return zookeeperPort }
+
+// command implements kind.
+func (s *zookeeperServer) command() (path string, args []string) {
+	return zookeeperCommand(s.g.o.Stores[client.Zookeeper], s.dir)
+}
+
+// zookeeperCommand starts ZooKeeper from the jars of a folder. The first flags make the start of a JVM faster, and the JVM the same on
+// all machines.
+func zookeeperCommand(jars, dir string) (path string, args []string) {
+	path, err := exec.LookPath("java")
+	if err != nil {
+		path = "java" // whose start tells that it is missing
+	}
+	return path, []string{"-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:TieredStopAtLevel=1", "-Xmx128m", "-XX:-UseContainerSupport",
+		"-Dzookeeper.jmx.log4j.disable=true", "-Dzookeeper.nio.numSelectorThreads=1", "-Dzookeeper.nio.numWorkerThreads=0",
+		// Its log is as long as what was written: a power cut leaves what was synced. Then its first snapshot, of nothing, may be gone.
+		"-Dzookeeper.preAllocSize=0", "-Dzookeeper.snapshot.trust.empty=true",
+		"-cp", filepath.Join(jars, "..", "conf") + ":" + filepath.Join(jars, "*"),
+		"org.apache.zookeeper.server.ZooKeeperServerMain", zookeeperSettings(dir)}
+}
+
+func zookeeperSettings(dir string) string { return filepath.Join(dir, "zoo.cfg") }
+
+// writeZookeeperSettings writes what a ZooKeeper reads when it starts. Its ticks are short, for it ends sessions at ticks; a session may
+// last as long as its client asks for.
+func writeZookeeperSettings(host *supervisor.Host, dir string) error {
+	text := fmt.Sprintf("clientPort=%d\nclientPortAddress=%s\ndataDir=%s\ntickTime=100\nmaxSessionTimeout=%d\nmaxClientCnxns=0\n"+
+		"admin.enableServer=false\n", zookeeperPort, host, filepath.Join(dir, "data"), 1<<30)
+	return os.WriteFile(zookeeperSettings(dir), []byte(text), 0o600)
+}
+
+// prepareDisk implements kind.
+func (s *zookeeperServer) prepareDisk(keep world.Keep) error {
+	if err := s.lockStore.prepareDisk(keep); err != nil {
+		return err
+	}
+	return writeZookeeperSettings(s.host, s.dir)
+}
+
+// usable implements kind: it tells of itself.
+func (s *zookeeperServer) usable() bool { return zookeeperVersion(s.ask) != "" }
+
+var toldVersion = regexp.MustCompile(`^Zookeeper version: ([\w.]+)`)
+
+// zookeeperVersion is the version of a server that serves; empty: it does not.
+func zookeeperVersion(ask func([]byte) ([]byte, error)) string {
+	answer, err := ask([]byte("srvr"))
+	if m := toldVersion.FindSubmatch(answer); err == nil && m != nil {
+		return "ZooKeeper " + string(m[1])
+	}
+	return ""
+}
+
+// started implements kind.
+func (s *zookeeperServer) started() error {
+	s.is = zookeeperVersion(s.ask)
+	return nil
+}

@@ -53,8 +53,8 @@ func TestSavedFind(t *testing.T) {
 		suite.Lacks(t, "the reports that are not sent yet (unreported/), which are kept in a private place")
 	}
 	out := goTest(t, "-run", "^TestRedsyncOneNode$", "-locktest.replay="+file)
-	for _, want := range []string{"--- FAIL: TestRedsyncOneNode", "exclusive-lease         ", "violated, expected holds", "failed assumption: ",
-		"report.html"} {
+	for _, want := range []string{"--- FAIL: TestRedsyncOneNode", "exclusive-lease         ", "violated, expected holds",
+		"failed assumption: ", "report.html"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}

@@ -92,7 +92,8 @@ func (t *terms) silent(client string, w between) (violated, chances bool) {
 	return violated, chances
 }
 
-// waits: "A client waits while an `acquire` that does not say `inner`, or a `release`, of its is under way: from the invocation to the completion, or, if it is
+// waits: "A client waits while an `acquire` that does not say `inner`, or a `release`, of its is under way: from the invocation to the
+// completion, or, if it is
 // never completed, to the client's next `acquire` or `release`. One that was completed before the silence began, or before the client's
 // latest grant in it was answered, does not count, and neither does this grant's own `acquire`. A client that waits again and again
 // counts as waiting all the time, from the first of these requests on. The exception is a gap between two requests of more than half

@@ -275,24 +275,7 @@ func (t *terms) believeOp(p *op, i int) {
 			t.end(p.ends[0], i)
 		}
 	case p.f == history.Acquire && p.invoked == i:
-		// "A re-entry: an `acquire` of a client that has an open grant of the same
-		// lock when it is invoked, answered `ok` with the same owner value (not empty)
-		// as its latest open grant. So is one that says `inner`, if it or that grant has no owner value."
-		if p.outcome == history.OK && len(open) > 0 && !t.anew(p) {
-			latest := open[len(open)-1].owner
-			if p.owner != "" && latest == p.owner || p.asked.Inner() && (p.owner == "" || latest == "") {
-				p.reenters = true
-				break
-			}
-		}
-		// "The invocation of the client's next `acquire` of the same lock, whatever its
-		// outcome. It ends all open grants of that client and lock. There are two exceptions: a re-entry, and an `acquire` that says `inner`."
-		if p.asked.Inner() {
-			break
-		}
-		for _, g := range open {
-			t.end(g, i)
-		}
+		t.replace(p, open, i)
 	case p.f == history.Acquire && p.answered == i && p.outcome == history.OK:
 		// "Its outer grant is the latest one that is still open when the re-entry is answered.
 		// If none is, it is a grant of its own."
@@ -312,6 +295,25 @@ func (t *terms) believeOp(p *op, i int) {
 	}
 }
 
+// replace lets the invocation of an acquire, event i, end what is open.
+func (t *terms) replace(p *op, open []*grant, i int) {
+	// "A re-entry: an `acquire` of a client that has an open grant of the same
+	// lock when it is invoked, answered `ok` with the same owner value (not empty)
+	// as its latest open grant. So is one that says `inner`, if it or that grant has no owner value."
+	if p.outcome == history.OK && len(open) > 0 && !t.anew(p) {
+		latest := open[len(open)-1].owner
+		p.reenters = p.owner != "" && latest == p.owner || p.asked.Inner() && (p.owner == "" || latest == "")
+	}
+	// "The invocation of the client's next `acquire` of the same lock, whatever its
+	// outcome. It ends all open grants of that client and lock. There are two exceptions: a re-entry, and an `acquire` that says `inner`."
+	if p.reenters || p.asked.Inner() {
+		return
+	}
+	for _, g := range open {
+		t.end(g, i)
+	}
+}
+
 // anew: "In a history of a lock program it is none, and the client is granted the lock anew, if on a quorum of nodes the client set a key
 // of the lock with that owner value (if there is one, else with any) between the two, and the last that the node had told of this key
 // before was that it had expired or was deleted."
@@ -325,7 +327,8 @@ func (t *terms) anew(p *op) bool {
 		}
 		at := [2]string{e.Process, e.Value.Key}
 		gone := last[at] == history.KeyExpired || last[at] == history.KeyDeleted
-		if i > p.invoked && e.F == history.KeySet && e.Value.Client == p.client && (p.owner == "" || e.Value.Owner == p.owner) && t.ofLock(i) && gone {
+		its := e.Value.Client == p.client && (p.owner == "" || e.Value.Owner == p.owner)
+		if i > p.invoked && e.F == history.KeySet && its && t.ofLock(i) && gone {
 			nodes[e.Process] = true
 		}
 		last[at] = e.F
@@ -361,8 +364,9 @@ func withOwner(grants []*grant, owner string) (named []*grant) {
 
 // actsUnder: "A client does an operation under its latest grant that was answered before
 // the operation was invoked. If that is a re-entry, or its `acquire` says `inner`, and its belief has ended by then, it
-// acts under the grant that was the client's latest open one of the lock when it was answered. If the client was granted several locks before, it acts under such a grant
-// of each of them whose belief is open when the operation is invoked. If none of them is open, it acts under
+// acts under the grant that was the client's latest open one of the lock when it was answered. If the client was granted
+// several locks before, it acts under such a grant of each of them whose belief is open when the operation is invoked.
+// If none of them is open, it acts under
 // all of them." Empty: under none.
 func (t *terms) actsUnder(p *op) (under []*grant) {
 	latest := map[string]*grant{}

@@ -151,7 +151,8 @@ func (t *terms) givenBack(g *grant) int64 {
 		if !promised && p.f == history.Forget && slices.Contains(p.ends, g) {
 			back = min(back, p.call)
 		}
-		if !promised && p.f == history.Acquire && p.client == g.client && p.lock == g.lock && p.invoked > g.answered && p.outer == nil && !p.asked.Inner() {
+		asksAnew := p.f == history.Acquire && p.client == g.client && p.lock == g.lock && p.outer == nil && !p.asked.Inner()
+		if !promised && asksAnew && p.invoked > g.answered {
 			back = min(back, p.call)
 		}
 	}

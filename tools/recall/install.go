@@ -45,8 +45,8 @@ func install(ctx context.Context, root string, p *Piece, version string, args []
 	return shellquote.Join(append(words, args...)...), nil
 }
 
-// buildGo builds a lock program of adapters/ with another version of its library. A library that went by another name then has a program in a
-// module of its own.
+// buildGo builds a lock program of adapters/ with another version of its library. A library that went by another name then has a program
+// in a module of its own.
 func buildGo(ctx context.Context, root, dir string, p *Piece, version, binary string) error {
 	module := filepath.Join(dir, "module")
 	if err := os.RemoveAll(module); err != nil {

@@ -27,6 +27,19 @@ func withheld(lock string, c *card.Cell, findings []Finding) bool {
 	return c.State == card.Broken && !slices.ContainsFunc(findings, func(f Finding) bool { return !f.NotYet() && f.explains(lock, c) })
 }
 
+// withhold takes out of a cell all that says how it came to be broken, or how to show it.
+func withhold(c *card.Cell) {
+	c.Why = hearFirst
+	for _, told := range []*string{&c.Variant, &c.Assumption, &c.Replay, &c.Report, &c.Scenario} {
+		*told = ""
+	}
+}
+
+// tells reports that a cell says more than a withheld one may.
+func tells(c *card.Cell) bool {
+	return c.Why != hearFirst || c.Variant+c.Assumption+c.Replay+c.Report+c.Scenario != ""
+}
+
 // withholdKept takes out of the card that is kept of a library how to show what nobody has reported.
 func withholdKept(root, name string, findings []Finding) error {
 	s, err := readStored(root, name)
@@ -36,8 +49,8 @@ func withholdKept(root, name string, findings []Finding) error {
 	l, changed := &s.Card.Locks[0], false
 	for _, cells := range [][]card.Cell{l.Cells, l.Conform} {
 		for i := range cells {
-			if c := &cells[i]; withheld(name, c, findings) && c.Why != hearFirst {
-				c.Why, c.Replay, c.Report, c.Scenario = hearFirst, "", "", ""
+			if c := &cells[i]; withheld(name, c, findings) && tells(c) {
+				withhold(c)
 				changed = true
 			}
 		}
@@ -122,7 +135,7 @@ func (s *disclosure) kept() error {
 		l := &s.record.Locks[i]
 		for _, cells := range [][]card.Cell{l.On.Cells, l.On.Conform} {
 			for j := range cells {
-				if c := &cells[j]; withheld(l.Name, c, s.findings) && c.Why != hearFirst {
+				if c := &cells[j]; withheld(l.Name, c, s.findings) && tells(c) {
 					s.add(cardFile("", l.Name), c.ID+" is not reported yet: make track-record-pages takes out why it is broken")
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
 )
@@ -87,7 +88,7 @@ func TestDisclosure(t *testing.T) {
 	if got := problems(map[string]string{"README.md": "sim run gc-pause --lock bin/adapters/alpha\n"}, good); len(got) > 0 {
 		t.Errorf("it is reported: %q", got)
 	}
-	card, err := json.Marshal(reporttest.Card())
+	cardText, err := json.Marshal(reporttest.Card())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func TestDisclosure(t *testing.T) {
 		"a command in testdata": {"cmd/testdata/x.txt", "exec sim run --seed 3 scenarios/many-clients.yaml --lock bin/adapters/alpha\n",
 			"x.txt: it shows exclusive of alpha"},
 		"a line of a report": {"internal/lock/x.go", "// x\n" + line + "\n", "internal/lock/x.go: it has a line"},
-		"the kept card":      {"docs/track-record/alpha/card.json", string(card), "docs/track-record/alpha/card.json: "},
+		"the kept card":      {"docs/track-record/alpha/card.json", string(cardText), "docs/track-record/alpha/card.json: "},
 	} {
 		files := map[string]string{c.file: c.text}
 		if name == "a line of a report" {
@@ -110,6 +111,20 @@ func TestDisclosure(t *testing.T) {
 		}
 		if got := problems(files, goodWithheld); !slices.ContainsFunc(got, func(p string) bool { return strings.Contains(p, c.want) }) {
 			t.Errorf("%s: %q; want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestWithhold: a cell that no reported finding is about says that it is broken, and neither why nor in which variant nor how to show it.
+func TestWithhold(t *testing.T) {
+	t.Parallel()
+	for _, told := range []card.Cell{{Why: "It waits."}, {Why: hearFirst, Variant: "late"}, {Why: hearFirst, Assumption: "that it comes"},
+		{Why: hearFirst, Replay: "sim run x"}, {Why: hearFirst, Report: "report.html"}, {Why: hearFirst, Scenario: "x.yaml"}} {
+		if !tells(&told) {
+			t.Errorf("%+v is said to tell nothing", told)
+		}
+		if withhold(&told); tells(&told) || told.Why != hearFirst {
+			t.Errorf("%+v is left", told)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package trackrecord
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -40,11 +43,18 @@ func tells(c *card.Cell) bool {
 	return c.Why != hearFirst || c.Variant+c.Assumption+c.Replay+c.Report+c.Scenario != ""
 }
 
-// withholdKept takes out of the card that is kept of a library how to show what nobody has reported.
+// withholdKept takes out of what is kept of a library how to show what nobody has reported.
 func withholdKept(root, name string, findings []Finding) error {
 	s, err := readStored(root, name)
-	if err != nil || s.Card == nil {
+	if err != nil {
 		return err
+	}
+	return errors.Join(s.withholdCard(root, name, findings), s.withholdSearch(root, name, findings))
+}
+
+func (s *stored) withholdCard(root, name string, findings []Finding) error {
+	if s.Card == nil {
+		return nil
 	}
 	l, changed := &s.Card.Locks[0], false
 	for _, cells := range [][]card.Cell{l.Cells, l.Conform} {
@@ -62,6 +72,39 @@ func withholdKept(root, name string, findings []Finding) error {
 		return nil
 	}
 	return machine.WriteFile(cardFile(root, name), func(w io.Writer) error { return card.WriteJSON(w, s.Card) })
+}
+
+// unexplained are the classes that a search found, and of which no reported finding says why.
+func (s *searched) unexplained(lock string, findings []Finding) (list []class) {
+	for _, one := range s.Report.Classes {
+		c := classOf(one, s.Report.Found)
+		if !slices.ContainsFunc(findings, func(f Finding) bool { return !f.NotYet() && f.explainsFound(lock, c.Property) }) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// withholdSearch says of such classes in which guarantee they are, and puts the whole beside what the search found.
+func (s *stored) withholdSearch(root, name string, findings []Finding) error {
+	if s.Searched == nil {
+		return nil
+	}
+	list := s.Searched.unexplained(name, findings)
+	if len(list) == 0 {
+		return nil
+	}
+	if err := s.Searched.write(filepath.Join(foundDir(root, name), "search.json")); err != nil {
+		return err
+	}
+	kept := s.Searched
+	for _, c := range list {
+		kept.Withheld = append(kept.Withheld, withheldClass{string(scenario.Home(cmp.Or(c.Property, c.Properties()[0]))), c.Proved})
+		kept.Properties = slices.DeleteFunc(kept.Properties, func(p checker.Property) bool { return slices.Contains(c.Properties(), p) })
+		kept.Report.Classes = slices.DeleteFunc(kept.Report.Classes, func(other explore.Class) bool { return other.Name == c.Name })
+		kept.Report.Found = slices.DeleteFunc(kept.Report.Found, func(f explore.Found) bool { return f.Class == c.Name })
+	}
+	return kept.write(searchFile(root, name))
 }
 
 // CheckDisclosure says what keeps a repository from being made public, or released: what is not reported yet, with how to show it.
@@ -125,7 +168,7 @@ func (s *disclosure) readReports() error {
 	return err
 }
 
-// kept looks at the cards that are kept.
+// kept looks at the cards and the searches that are kept.
 func (s *disclosure) kept() error {
 	var err error
 	if s.record, err = ReadRecord(s.root, s.libraries, s.findings); err != nil {
@@ -139,6 +182,12 @@ func (s *disclosure) kept() error {
 					s.add(cardFile("", l.Name), c.ID+" is not reported yet: make track-record-pages takes out why it is broken")
 				}
 			}
+		}
+		if l.Search == nil {
+			continue
+		}
+		for _, c := range l.Search.unexplained(l.Name, s.findings) {
+			s.add(searchFile("", l.Name), fmt.Sprintf("%q is not reported yet: make track-record-pages takes out how it was found", c.Name))
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
@@ -73,6 +74,9 @@ func TestDisclosure(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		if err := os.RemoveAll(filepath.Join(root, UnreportedDir)); err != nil { // it was moved
+			t.Fatal(err)
+		}
 		for name, text := range files {
 			write(t, filepath.Join(root, name), text)
 		}
@@ -92,6 +96,12 @@ func TestDisclosure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	made := &searched{}
+	made.sum(state(t))
+	search, err := json.Marshal(made)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct{ file, text, want string }{
 		"the folder":          {"unreported/one.md", "# One\n", "unreported: move it"},
 		"a report":            {"docs/findings/one.md", "# One\n", "docs/findings/one.md: it belongs to no finding"},
@@ -103,6 +113,7 @@ func TestDisclosure(t *testing.T) {
 		"a command in testdata": {"cmd/testdata/x.txt", "exec sim run --seed 3 scenarios/many-clients.yaml --lock bin/adapters/alpha\n",
 			"x.txt: it shows exclusive of alpha"},
 		"a line of a report": {"internal/lock/x.go", "// x\n" + line + "\n", "internal/lock/x.go: it has a line"},
+		"a kept search":      {"docs/track-record/alpha/search.json", string(search), "docs/track-record/alpha/search.json: \"owner-release\""},
 		"the kept card":      {"docs/track-record/alpha/card.json", string(cardText), "docs/track-record/alpha/card.json: "},
 	} {
 		files := map[string]string{c.file: c.text}
@@ -126,5 +137,53 @@ func TestWithhold(t *testing.T) {
 		if withhold(&told); tells(&told) || told.Why != hearFirst {
 			t.Errorf("%+v is left", told)
 		}
+	}
+}
+
+// TestWithholdSearch: of what a search found the guarantee is left, and the whole stands where nothing is published.
+func TestWithholdSearch(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	all := kept(t, root)
+	whole, err := readStored(root, "alpha")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time nothing is left to do
+		if err := withholdKept(root, "alpha", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := readStored(root, "alpha")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := &s.Searched.Report; len(r.Found)+len(r.Classes) > 0 || r.Runs != whole.Searched.Report.Runs {
+		t.Errorf("left of the search: %+v", r)
+	}
+	if want := []withheldClass{{"exclusive", true}, {"owner-only", false}}; !slices.Equal(s.Searched.Withheld, want) {
+		t.Errorf("%+v; want %+v", s.Searched.Withheld, want)
+	}
+	text, err := os.ReadFile(filepath.Join(foundDir(root, "alpha"), "search.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved := &searched{}
+	if err := json.Unmarshal(text, moved); err != nil || len(moved.Report.Found) != len(whole.Searched.Report.Found) {
+		t.Errorf("moved: %+v (%v)", moved.Report, err)
+	}
+	r, err := ReadRecord(root, all, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if nothing := r.Locks[0].Search.Nothing; !r.isOpen("alpha", "search: exclusive") || len(nothing) != 1 || nothing[0].Property != checker.DeadlockFree {
+		t.Errorf("open %+v; nothing found of %+v", r.Open, nothing)
+	}
+	var page strings.Builder
+	if err := writeMarkdown(&page, r); err != nil {
+		t.Fatal(err)
+	}
+	if want := "- Found: something in exclusive. " + hearFirst + "\n- Undecided: something in owner-only."; !strings.Contains(page.String(), want) {
+		t.Errorf("the page lacks %q", want)
 	}
 }

@@ -165,6 +165,9 @@ func (s *search) markdown(b *bytes.Buffer) {
 	for i := range s.Found {
 		fmt.Fprintf(b, "- %s: %s.\n", s.Found[i].State(), text(s.Found[i].Words()))
 	}
+	for _, c := range s.Withheld {
+		fmt.Fprintf(b, "- %s: %s\n", c.State(), text(c.Words()))
+	}
 	var nothing []string
 	for _, n := range s.Nothing {
 		// The confidence is said once for all, and what changed schedules did says nothing about frequency.

@@ -66,7 +66,7 @@ func (m *meter) measure(ctx context.Context, l *Library) error {
 		}
 	}
 	if p.Ready.Elsewhere() {
-		return (&searched{versions: now, Store: string(p.Ready.Store)}).write(l.Name)
+		return (&searched{versions: now, Store: string(p.Ready.Store)}).write(searchFile(".", l.Name))
 	}
 	if m.lasts == 0 {
 		return nil
@@ -110,7 +110,7 @@ func (m *meter) search(ctx context.Context, l *Library, s *stored, now versions)
 		return err
 	}
 	made.Commands, made.Done = append(made.Commands, shellquote.Join(append([]string{"sim"}, args...)...)), false
-	if err := made.write(l.Name); err != nil { // what follows may be killed
+	if err := made.write(searchFile(".", l.Name)); err != nil { // what follows may be killed
 		return err
 	}
 	err := m.run(ctx, l, args...)
@@ -119,7 +119,7 @@ func (m *meter) search(ctx context.Context, l *Library, s *stored, now versions)
 	if unread == nil {
 		made.sum(after.State)
 	}
-	return errors.Join(err, unread, keepFound(l.Name), made.write(l.Name))
+	return errors.Join(err, unread, keepFound(l.Name), made.write(searchFile(".", l.Name)))
 }
 
 // keepFound keeps the scenarios that a search found, in the place of those of an earlier one.

@@ -229,6 +229,11 @@ func (r *Record) match(l *lock) {
 	if l.Search == nil {
 		return
 	}
+	for _, c := range l.Search.Withheld {
+		if c.Proved {
+			r.leaveOpen(l.Name, c.Guarantee, "search: "+c.Guarantee)
+		}
+	}
 	for _, c := range l.Search.Found {
 		if c.Again < explore.Showings {
 			continue
@@ -282,7 +287,7 @@ func (c *class) Words() string {
 
 // State is what it comes to: a violation that hardly shows again, or that rests on the lock's word alone, is none
 // that can be held against a library.
-func (c *class) State() string {
+func (c class) State() string {
 	if c.Proved {
 		return "Found"
 	}

@@ -48,16 +48,31 @@ type searched struct {
 	TookMS     int64              `json:"took_ms,omitempty"`
 	Properties []checker.Property `json:"properties,omitempty"`
 	Report     explore.Report     `json:"report"`
+	// Withheld stands in the place of the classes that are taken out of Report, because no reported finding explains them.
+	Withheld []withheldClass `json:"withheld,omitempty"`
 	// Done: the last command came to its end. So what was found was made smaller, and written.
 	Done bool `json:"done"`
 }
 
-func (s *searched) write(name string) error {
+// withheldClass is what may be said of a class of violations of which the maintainers of the library hear first.
+type withheldClass struct {
+	Guarantee string `json:"guarantee"`
+	// Proved: it was found; else it is undecided.
+	Proved bool `json:"proved,omitempty"`
+}
+
+// State is as that of a class.
+func (c withheldClass) State() string { return class{Proved: c.Proved}.State() }
+
+// Words say where it was found.
+func (c withheldClass) Words() string { return "something in " + c.Guarantee + ". " + hearFirst }
+
+func (s *searched) write(file string) error {
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err
 	}
-	return machine.WriteFile(searchFile(".", name), func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
+	return machine.WriteFile(file, func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
 }
 
 // stored is what is kept of a library, and the state of a search that was made here. What is not there is nil.
@@ -144,7 +159,7 @@ func (s *searched) took() time.Duration { return time.Duration(s.TookMS) * time.
 // sum takes over what a state says.
 func (s *searched) sum(state *explore.State) {
 	if state != nil {
-		s.TookMS, s.Properties, s.Report = state.TookMS, state.Properties, state.Report()
+		s.TookMS, s.Properties, s.Report, s.Withheld = state.TookMS, state.Properties, state.Report(), nil
 	}
 }
 

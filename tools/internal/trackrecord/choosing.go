@@ -72,14 +72,15 @@ func (n *need) table(r *Record) string {
 		}
 		c := choice{lock: l}
 		for _, g := range n.rows {
+			if one := cellOf(l, g); one.byDesign {
+				c.allowed = "by design: " + one.Count
+			}
 			switch l.row(g) {
 			case card.Broken:
 				c.broken = append(c.broken, g)
 			case card.Unknown:
 				c.unknown = append(c.unknown, g)
-			case card.ByDesign:
-				c.allowed = "by design: " + cellOf(l, g).Count
-			case card.Kept, card.NotApplicable: // nothing is against it
+			case card.Kept, card.NotApplicable, card.ByDesign: // nothing is against it
 			}
 		}
 		list = append(list, c)

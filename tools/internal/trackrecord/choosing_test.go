@@ -95,6 +95,12 @@ func TestNeeds(t *testing.T) {
 	if got := wanted.table(r); !strings.Contains(got, "| exclusive | nothing |") {
 		t.Errorf("%s", got)
 	}
+	alpha.found = nil
+	wanted.rows = []string{"cluster"}
+	alpha.On.Cells = []card.Cell{{ID: "cluster/a", State: card.ByDesign}, {ID: "cluster/b", State: card.Unknown}, {ID: "cluster/c", State: card.Kept}}
+	if got := wanted.table(r); !strings.Contains(got, "| by design: 1 of 3 kept | cluster |") {
+		t.Errorf("%s", got)
+	}
 	wanted.meets = func(*lock) bool { return false }
 	if got := wanted.table(r); strings.Contains(got, "alpha") {
 		t.Errorf("%s", got)

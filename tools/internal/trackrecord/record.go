@@ -48,6 +48,8 @@ type cell struct {
 	Lock  string
 	State card.State
 	Count string
+	// byDesign: a case of it is, whatever the others are.
+	byDesign bool
 }
 
 // atOnce is how many locks a table has side by side: more do not fit into a window.
@@ -168,6 +170,7 @@ func cellOf(l *lock, guarantee string) cell {
 			if applies++; one.State == card.Kept {
 				kept++
 			}
+			c.byDesign = c.byDesign || one.State == card.ByDesign
 		}
 	}
 	if applies > 0 {

@@ -193,11 +193,14 @@ func (s *Setup) wantsOtherTTL(r *program.Ready) string {
 	return ""
 }
 
+// TellsNoToken is why what is about fencing tokens does not apply to a lock program that has none.
+const TellsNoToken = "fencing tokens are wanted, and it tells none"
+
 func (s *Setup) wantsTokens(r *program.Ready) string {
 	if s.Fencing.Tokens == lock.NoTokens || r.Has(program.TellsToken) {
 		return ""
 	}
-	return "fencing tokens are wanted, and it tells none"
+	return TellsNoToken
 }
 
 // wantsOwner is about a fence that compares the grant's owner value with the one in the

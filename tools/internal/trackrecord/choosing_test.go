@@ -101,6 +101,15 @@ func TestNeeds(t *testing.T) {
 	if got := wanted.table(r); !strings.Contains(got, "| by design: 1 of 3 kept | cluster |") {
 		t.Errorf("%s", got)
 	}
+	alpha.On.Cells = []card.Cell{{ID: "fencing/a", State: card.NotApplicable, Why: "Fencing tokens are wanted, and it tells none."},
+		{ID: "fencing/b", State: card.Kept}}
+	if got := cellOf(alpha, "fencing"); got.State != card.NotApplicable || alpha.row("fencing") != card.NotApplicable {
+		t.Errorf("a lock that tells no token has %+v", got)
+	}
+	alpha.On.Cells[0].Why = "There is one node."
+	if got := cellOf(alpha, "fencing"); got.State != card.Kept || got.Count != "1 of 1 kept" {
+		t.Errorf("a lock that tells a token has %+v", got)
+	}
 	wanted.meets = func(*lock) bool { return false }
 	if got := wanted.table(r); strings.Contains(got, "alpha") {
 		t.Errorf("%s", got)

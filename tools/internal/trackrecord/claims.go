@@ -167,7 +167,18 @@ func (l *lock) row(guarantee string) card.State {
 	if slices.Contains(l.found, guarantee) {
 		return card.Broken
 	}
+	if l.tellsNoToken(guarantee) {
+		return card.NotApplicable
+	}
 	return l.On.Row(guarantee)
+}
+
+// tellsNoToken reports that the cases of fencing that apply to a lock say nothing of it, because it has no token. Nothing disturbs its
+// client there.
+func (l *lock) tellsNoToken(guarantee string) bool {
+	return guarantee == "fencing" && l.On.Row(guarantee) == card.Kept && slices.ContainsFunc(l.On.Cells, func(c card.Cell) bool {
+		return c.Guarantee() == guarantee && c.State == card.NotApplicable && strings.EqualFold(c.Why, scenario.TellsNoToken+".")
+	})
 }
 
 // Promised are the claims of the lock's library, beside what was seen.

@@ -19,12 +19,15 @@ const intro = `What ` + "`sim`" + ` saw of well-known lock libraries. ` +
 [virtual time](reference/virtual-world.md), or in real time where its store cannot be had there. Then a search
 among real servers in real time (` + "`sim search --world live`" + `) tried random schedules of faults. All took place on one machine.
 
-A cell has the worst state of its cases, and how many of the cases that apply are kept; – says that none applies. ` +
+A cell has the worst state of its cases, and how many of the cases that apply are kept; – says that none applies,
+and for fencing that the lock tells no token. A cell is also broken if a check of ` + "`sim conform`" + ` fails, though all its cases were kept.
+` +
 	`[The report card](reference/audit.md#the-guarantees) says what each guarantee is, and how a cell is decided.
 *Kept* is no proof. *By design* means that no lock of this class can keep it.
 
 Below stands for each library what its own documentation promises, in its words, and whether what was seen *agrees*, *contradicts*, or
-*was not tried*. Who promises what no lock of this class can keep is contradicted, too.
+*was not tried*. Who promises what no lock of this class can keep is contradicted, too. A finding contradicts a promise,
+too, though all cases of the audit were kept: it may take other settings, other runs or a search to see it.
 `
 
 // firstHeard says why nothing else is said of a finding.

@@ -164,6 +164,10 @@ func (r *Record) rows() {
 
 func cellOf(l *lock, guarantee string) cell {
 	c := cell{Lock: l.Name, State: l.On.Row(guarantee), Count: "no case applies"}
+	if l.tellsNoToken(guarantee) {
+		c.State = card.NotApplicable
+		return c
+	}
 	kept, applies := 0, 0
 	for i := range l.On.Cells {
 		if one := &l.On.Cells[i]; one.Guarantee() == guarantee && one.State != card.NotApplicable {

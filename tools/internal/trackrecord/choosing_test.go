@@ -97,7 +97,8 @@ func TestNeeds(t *testing.T) {
 	}
 	alpha.found = nil
 	wanted.rows = []string{"cluster"}
-	alpha.On.Cells = []card.Cell{{ID: "cluster/a", State: card.ByDesign}, {ID: "cluster/b", State: card.Unknown}, {ID: "cluster/c", State: card.Kept}}
+	alpha.On.Cells = []card.Cell{{ID: "cluster/a", State: card.ByDesign}, {ID: "cluster/b", State: card.Unknown},
+		{ID: "cluster/c", State: card.Kept}}
 	if got := wanted.table(r); !strings.Contains(got, "| by design: 1 of 3 kept | cluster |") {
 		t.Errorf("%s", got)
 	}

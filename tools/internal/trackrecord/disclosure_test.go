@@ -176,14 +176,16 @@ func TestWithholdSearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if nothing := r.Locks[0].Search.Nothing; !r.isOpen("alpha", "search: exclusive") || len(nothing) != 1 || nothing[0].Property != checker.DeadlockFree {
+	nothing := r.Locks[0].Search.Nothing
+	if !r.isOpen("alpha", "search: exclusive") || len(nothing) != 1 || nothing[0].Property != checker.DeadlockFree {
 		t.Errorf("open %+v; nothing found of %+v", r.Open, nothing)
 	}
 	var page strings.Builder
 	if err := writeMarkdown(&page, r); err != nil {
 		t.Fatal(err)
 	}
-	if want := "- Found: something in exclusive. " + hearFirst + "\n- Undecided: something in owner-only."; !strings.Contains(page.String(), want) {
+	want := "- Found: something in exclusive. " + hearFirst + "\n- Undecided: something in owner-only."
+	if !strings.Contains(page.String(), want) {
 		t.Errorf("the page lacks %q", want)
 	}
 }

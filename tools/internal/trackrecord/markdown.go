@@ -20,8 +20,8 @@ const intro = `What ` + "`sim`" + ` saw of well-known lock libraries. ` +
 among real servers in real time (` + "`sim search --world live`" + `) tried random schedules of faults. All took place on one machine.
 
 A cell has the worst state of its cases, and how many of the cases that apply are kept; – says that none applies,
-and for fencing that the lock tells no token. A cell is also broken if a check of ` + "`sim conform`" + ` fails, though all its cases were kept.
-` +
+and for fencing that the lock tells no token. A cell is also broken if a check of ` + "`sim conform`" + ` fails,
+though all its cases were kept. ` +
 	`[The report card](reference/audit.md#the-guarantees) says what each guarantee is, and how a cell is decided.
 *Kept* is no proof. *By design* means that no lock of this class can keep it.
 

@@ -103,8 +103,11 @@ func (s *site) run(ctx context.Context, sc *scenario.Scenario) (*shown, error) {
 	return out, s.copyFile(t.Report, out.ReportFile())
 }
 
-// draw draws a variant.
+// draw draws a variant, if the servers of this machine can do what it asks for.
 func (s *site) draw(sc *shown, v *report.Variant) (*variant, error) {
+	if v.NotApplicable != "" {
+		return &variant{Variant: v, Of: sc}, nil
+	}
 	out := &variant{Variant: v, Of: sc, Picture: fmt.Sprintf("pictures/%s-%s.svg", sc.Name, v.Name)}
 	var b bytes.Buffer
 	var err error

@@ -159,7 +159,14 @@ func TestPagesOfAll(t *testing.T) {
 	}
 	for _, s := range list {
 		p := parse(t, filepath.Join(root, "scenarios", s.Name+".html"))
+		page, err := os.ReadFile(filepath.Join(root, "scenarios", s.Name+".html"))
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, v := range s.Variants {
+			if strings.Contains(string(page), "<b>"+v.Name+"</b> is not applicable here: ") {
+				continue
+			}
 			if want := fmt.Sprintf("../pictures/%s-%s.svg", s.Name, v.Name); !slices.Contains(p.loads, want) {
 				t.Errorf("the page of %s has no %s", s.Name, want)
 			}

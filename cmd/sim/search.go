@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -106,8 +107,8 @@ func searchFlags(c *cobra.Command, r *request.Search) {
 	c.Flags().StringVar(&r.Lock, "lock", "", "the lock to search, in the place of the scenario's own: "+
 		"a command with its arguments, quoted as for a shell, or a lock of sim; empty: none, where sim.yaml names one")
 	c.Flags().StringVar(&r.Topology, "topology", "",
-		"without a scenario: how the nodes are arranged, "+app.Cluster+" (3 primaries, 3 replicas) or as suits the lock")
-	registerWords(c, "topology", []string{app.Cluster})
+		"without a scenario: how the nodes are arranged, "+program.Clustered+" (3 primaries, 3 replicas) or as suits the lock")
+	registerWords(c, "topology", []string{program.Clustered})
 	targetFlags(c, &r.Target, "the properties whose violation counts, the gravest first", app.SearchProperties()...)
 	drawingFlags(c, &r.Drawing)
 	c.Flags().BoolVar(&r.Resume, "resume", false, "continue an earlier search that had the same flags and folder")

@@ -19,6 +19,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -159,8 +160,9 @@ func checkSearch(r *request.Search) error {
 			return Usagef("--kinds: no fault %q can be drawn", k).Hint("use any of %s", strings.Join(explore.Kinds(), ", "))
 		}
 	}
-	if r.Topology != "" && r.Topology != Cluster {
-		return Usagef("--topology %s: nodes can be arranged as a %s alone", r.Topology, Cluster).Hint("name a scenario with other nodes")
+	if r.Topology != "" && r.Topology != program.Clustered {
+		return Usagef("--topology %s: nodes can be arranged as a %s alone", r.Topology, program.Clustered).
+			Hint("name a scenario with other nodes")
 	}
 	if err := checkWorld(r.World); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
@@ -60,7 +61,7 @@ func lockSearch(tb testing.TB, name string, switches ...string) explore.Search {
 	own := scenario.NewBuiltIn(c, "")
 	topology := ""
 	if a.Replicas {
-		topology = replicated
+		topology = program.Replicated
 	}
 	s, err := withLock(own, nil, nil, request.Virtual, topology)
 	if err != nil {

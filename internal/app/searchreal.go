@@ -99,7 +99,7 @@ func (e *Env) searchTarget(
 	} else {
 		where, l.program = s.File, v.Setup.Lock.Program
 	}
-	nodes, err := nodesOf(r, r.Topology == Cluster || v != nil && v.Setup.Nodes.Clustered())
+	nodes, err := nodesOf(r, r.Topology == program.Clustered || v != nil && v.Setup.Nodes.Clustered())
 	if err == nil {
 		err = l.find(ctx, r, nodes, where)
 	}
@@ -167,7 +167,7 @@ func (e *Env) place(
 				own.Command(), own.Ready.Store)
 		}
 		if a, _ := lock.Lookup(own.BuiltIn.Algorithm); own.Program == nil && a.Replicas {
-			topology = cmp.Or(topology, replicated)
+			topology = cmp.Or(topology, program.Replicated)
 		}
 		if s, err = withLock(own, s, v, l.world, topology); err != nil {
 			return nil, nil, err
@@ -202,12 +202,6 @@ func (e *Env) twinOf(own *scenario.StandIn, self string) (*scenario.StandIn, err
 	return nil, nil
 }
 
-// How the nodes of a search without a scenario can be arranged, as a scenario says it; else each is on its own.
-const (
-	Cluster    = "cluster"
-	replicated = "replicated"
-)
-
 // withLock is the scenario, in one variant, with another lock in the place of its own; without a
 // scenario one that suits the lock's class.
 func withLock(own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant, world, topology string) (*scenario.Scenario, error) {
@@ -235,7 +229,7 @@ func scenarioFor(r *program.Ready, in, topology string) (*scenario.Scenario, err
 	if in == request.Virtual {
 		ttl = virtualTTL
 	}
-	if topology == Cluster {
+	if topology == program.Clustered {
 		ttl = clusterTTL
 	}
 	ttl = max(ttl, program.Duration(r.TTLMin))
@@ -252,7 +246,7 @@ func scenarioFor(r *program.Ready, in, topology string) (*scenario.Scenario, err
 		}
 	}
 	s, err := scenario.Parse("--lock", []byte("name: search\nlock: {algorithm: redlock}\nfencing: {tokens: "+tokens+"}\n"+
-		map[string]string{Cluster: "nodes: {topology: cluster, node_timeout: " + failsAfter.String() + "}\n"}[topology]))
+		map[string]string{program.Clustered: "nodes: {topology: cluster, node_timeout: " + failsAfter.String() + "}\n"}[topology]))
 	if err != nil {
 		return nil, err
 	}
@@ -261,9 +255,9 @@ func scenarioFor(r *program.Ready, in, topology string) (*scenario.Scenario, err
 	setup.Lock.Retry.Attempts, setup.Lock.Retry.Delay, setup.Lock.Retry.Jitter = 20, ttl/10, ttl/10
 	setup.Nodes.Persistence = world.AOFNo
 	switch topology {
-	case Cluster:
+	case program.Clustered:
 		setup.Workload.WarmUp = true
-	case replicated:
+	case program.Replicated:
 		setup.Nodes.Count, setup.Nodes.Topology = 2, topology
 	default:
 		setup.Nodes.Count = nodes
@@ -351,7 +345,7 @@ func (l *realSearch) replicate(ctx context.Context, s *explore.Search, clustered
 		return nil, err
 	}
 	l.commands = nil
-	return withLock(l.own, nil, nil, l.world, replicated)
+	return withLock(l.own, nil, nil, l.world, program.Replicated)
 }
 
 // blamed is an error of a search; where the lock program is to blame, it says what to do.

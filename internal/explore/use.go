@@ -78,19 +78,24 @@ func others(own *use, ready *program.Ready, ttl time.Duration) (list []use) {
 				}
 				// Who waits for itself waits for less than its lease, which nothing renews meanwhile.
 				nests := hasty && !extends && leave == workload.LeavesReleased && !ready.Has(program.Renews)
-				for _, nested := range []bool{false, nests} {
-					u.workload.Nested = own.workload.Nested || nested
-					u.workload.Object = own.workload.Object
-					list = append(list, u)
-					if ready.Has(program.KeepsOneObject) {
-						u.workload.Object = workload.OneObject
-						list = append(list, u)
-					}
+				list = append(list, u.withObjects(ready)...)
+				if u.workload.Nested = u.workload.Nested || nests; nests {
+					list = append(list, u.withObjects(ready)...)
 				}
 			}
 		}
 	}
 	return without(list, *own)
+}
+
+// withObjects is the use, and, if the lock can do that, the same with one lock object for all that a client asks.
+func (u *use) withObjects(ready *program.Ready) []use {
+	if !ready.Has(program.KeepsOneObject) {
+		return []use{*u}
+	}
+	one := *u
+	one.workload.Object = workload.OneObject
+	return []use{*u, one}
 }
 
 // without are the uses but one, each of them once.

@@ -315,6 +315,15 @@ func (f Failover) Check() error { return check(failoverNames, "failover", f) }
 
 func (f Failover) String() string { return wordOf(failoverNames, "failover", f) }
 
+// Command is the command by which a replica becomes the primary so.
+func (f Failover) Command() []string {
+	words := []string{"cluster", "failover"}
+	if f != PlainFailover {
+		words = append(words, f.String())
+	}
+	return words
+}
+
 // MarshalText writes its name.
 func (f Failover) MarshalText() ([]byte, error) { return marshal(failoverNames, "failover", f) }
 

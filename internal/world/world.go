@@ -86,6 +86,12 @@ func (s *Spec) Shape() *cluster.Shape {
 	return shape
 }
 
+// SlotMove is a move of the slot of the lock between the nodes, in their order. Whoever makes it says how servers are reached.
+func (s *Spec) SlotMove(keys SlotKeys, servers []cluster.Server) *cluster.Move {
+	return &cluster.Move{Servers: servers, Primaries: s.Cluster.Primaries, Slot: s.LockSlot(),
+		KeysFirst: keys == KeysFirst, KeysLeft: keys == KeysLeft, Atomic: keys == KeysAtomic}
+}
+
 // MayRefuse: a fault may let nodes refuse commands.
 func (s *Spec) MayRefuse() bool { return slices.Contains(s.Needs, RefusePower) }
 

@@ -158,8 +158,8 @@ func (t *trial) findStores() error {
 	t.stores = make(map[client.StoreKind]string)
 	for i := range t.subjects {
 		p := t.subjects[i].program()
-		if p == nil || !p.Elsewhere() || p.Store == program.Postgres { // which does not run in virtual time
-			continue
+		if p == nil || !p.Elsewhere() || p.Store == program.Postgres || t.stores[client.StoreKind(p.Store)] != "" {
+			continue // PostgreSQL does not run in virtual time
 		}
 		path, err := FindStore(p.Store)
 		if err != nil {

@@ -37,8 +37,6 @@ type Facts struct {
 	// Workload is that of the history.
 	Workload workload.Workload
 	Ops      []history.Op
-	// reentering are the operations that re-enter a grant.
-	reentering map[int]bool
 	// OpAt is for each event the operation in Ops that it invokes or completes, -1 for none.
 	OpAt []int32
 	// Finished: the run came to its end.

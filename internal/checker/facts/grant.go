@@ -55,7 +55,7 @@ type Holder struct{ Client, Lock string }
 // same, or asked inside a section.
 func (f *Facts) collectGrants() {
 	open := make(map[Holder][]int)
-	f.reentering = make(map[int]bool)
+	reenters := make(map[int]bool)  // acquires by which clients enter again what they have
 	early := make(map[string][]int) // losses that were told since each client asked for its lock
 	for i, begun := 0, 0; i < len(f.History.Events); i++ {
 		e, op := &f.History.Events[i], int(f.OpAt[i])
@@ -73,10 +73,12 @@ func (f *Facts) collectGrants() {
 				f.noteLoss(&f.Grants[g], i)
 			}
 		case e.F == history.Acquire && e.Type == history.Invoke:
-			f.endReplaced(open, op)
+			if f.endReplaced(open, op) {
+				reenters[op] = true
+			}
 			delete(early, e.Process)
 		case e.F == history.Acquire && e.Type == history.OK && op >= 0:
-			f.addGrant(open, op)
+			f.addGrant(open, op, reenters[op])
 			for _, loss := range early[e.Process] {
 				f.noteLoss(&f.Grants[len(f.Grants)-1], loss)
 			}
@@ -125,29 +127,29 @@ func (f *Facts) ownerOf(op int) string {
 }
 
 // endReplaced takes note that a client asks for a lock anew. Whatever comes of it, a client
-// that asks anew without re-entering has given up what it held before.
-func (f *Facts) endReplaced(open map[Holder][]int, op int) {
+// that asks anew without re-entering has given up what it held before. It reports that the client enters again what it has.
+func (f *Facts) endReplaced(open map[Holder][]int, op int) (reenters bool) {
 	k := f.HolderOf(op)
 	list := open[k]
 	if len(list) == 0 {
-		return
+		return false
 	}
 	inner := f.IsInner(op)
 	if f.Ops[op].Type == history.OK {
 		owner, latest := f.ownerOf(op), f.Grants[list[len(list)-1]].Owner
 		same := owner != "" && owner == latest || inner && (owner == "" || latest == "")
 		if same && !f.takesAnew(op) {
-			f.reentering[op] = true
-			return
+			return true
 		}
 	}
 	if inner {
-		return // it works on with what it has
+		return false // it works on with what it has
 	}
 	for _, g := range list {
 		f.Grants[g].End, f.Grants[g].Ending = f.Ops[op].Call, Superseded
 	}
 	delete(open, k)
+	return false
 }
 
 // IsInner reports that an acquire was asked for inside a section of its client.
@@ -191,7 +193,7 @@ func (f *Facts) wasGone(set int) bool {
 
 // addGrant takes note of a grant. What its client still holds of the lock it has
 // re-entered.
-func (f *Facts) addGrant(open map[Holder][]int, op int) {
+func (f *Facts) addGrant(open map[Holder][]int, op int, reenters bool) {
 	o := &f.Ops[op]
 	k, e := f.HolderOf(op), f.Event(o.Return)
 	g := Grant{Client: o.Process, Lock: k.Lock, Owner: f.ownerOf(op), Token: e.Value.Token, op: op,
@@ -199,7 +201,7 @@ func (f *Facts) addGrant(open map[Holder][]int, op int) {
 	list := open[k]
 	if n := len(list); n > 0 {
 		g.around = list[n-1]
-		if f.reentering[op] {
+		if reenters {
 			g.Outer = g.around
 		}
 	}

@@ -183,11 +183,7 @@ func (w *World) Failover(name string, how world.Failover) error {
 	if n == nil || w.spec.Cluster == nil {
 		return fmt.Errorf("no replica %q of a cluster", name)
 	}
-	option := how.String()
-	if how == world.PlainFailover {
-		option = ""
-	}
-	return n.FailOver(w.ctx, option)
+	return n.FailOver(w.ctx, how)
 }
 
 // MoveSlot implements world.Replicator. Keys go from one node to the other over the link between the two.
@@ -195,11 +191,11 @@ func (w *World) MoveSlot(name string, keys world.SlotKeys) (finish func() error,
 	if w.spec.Cluster == nil {
 		return nil, errors.New("there is no Redis Cluster")
 	}
-	m := &cluster.Move{Primaries: w.spec.Cluster.Primaries, Slot: w.spec.LockSlot(),
-		KeysFirst: keys == world.KeysFirst, KeysLeft: keys == world.KeysLeft, Atomic: keys == world.KeysAtomic}
+	var servers []cluster.Server
 	for _, spec := range w.spec.Nodes {
-		m.Servers = append(m.Servers, w.servers.Nodes[spec.Name].Operated())
+		servers = append(servers, w.servers.Nodes[spec.Name].Operated())
 	}
+	m := w.spec.SlotMove(keys, servers)
 	m.Reach = func(from, to string) (string, error) {
 		return w.links.Again(world.Link{From: from, To: to}, w.servers.Nodes[to].Server.Door().LinkOperator)
 	}

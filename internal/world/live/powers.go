@@ -202,7 +202,7 @@ func (w *World) Promote(name string) error {
 		return fmt.Errorf("no replica %q", name)
 	}
 	if w.spec.Cluster != nil { // whose nodes tell the rest themselves
-		return n.FailOver(w.ctx, world.Takeover.String())
+		return n.FailOver(w.ctx, world.Takeover)
 	}
 	if err := n.Admin.Do(w.ctx, "replicaof", "no", "one").Err(); err != nil {
 		return fmt.Errorf("failed to promote node %s: %w", name, err)

@@ -75,11 +75,7 @@ func (w *World) Failover(name string, how world.Failover) error {
 	if h == nil || h == w.store {
 		return fmt.Errorf("no replica %q", name)
 	}
-	words := []string{"cluster", "failover"}
-	if how != world.PlainFailover {
-		words = append(words, how.String())
-	}
-	_, err := h.order(words...)
+	_, err := h.order(how.Command()...)
 	return err
 }
 
@@ -101,10 +97,10 @@ func (w *World) MoveSlot(name string, keys world.SlotKeys) (finish func() error,
 	if w.spec.Cluster == nil || w.servers == nil {
 		return nil, errors.New(world.NoModelOfCluster)
 	}
-	m := &cluster.Move{Primaries: w.spec.Cluster.Primaries, Slot: w.spec.LockSlot(),
-		KeysFirst: keys == world.KeysFirst, KeysLeft: keys == world.KeysLeft, Atomic: keys == world.KeysAtomic}
+	var servers []cluster.Server
 	for _, h := range w.nodes {
-		m.Servers = append(m.Servers, operated{h})
+		servers = append(servers, operated{h})
 	}
+	m := w.spec.SlotMove(keys, servers)
 	return func() error { w.touchAll(); return m.Finish() }, m.Open(name)
 }

@@ -1,7 +1,6 @@
 package trackrecord
 
 import (
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,11 +12,7 @@ import (
 // TestChoosingPage: the tables of the page about choosing a library are those that the cards give, and what it says of a cell is so.
 func TestChoosingPage(t *testing.T) {
 	t.Parallel()
-	root := docstest.Root(t)
-	all, err := ReadLibraries(filepath.Join(root, LibrariesFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root, all := libraries(t)
 	findings, err := ReadFindings(root, all)
 	if err != nil {
 		t.Fatal(err)

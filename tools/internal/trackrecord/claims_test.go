@@ -15,11 +15,7 @@ import (
 // TestClaims: what libraries promise is said of each, and stands in the record.
 func TestClaims(t *testing.T) {
 	t.Parallel()
-	root := docstest.Root(t)
-	all, err := ReadLibraries(filepath.Join(root, LibrariesFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root, all := libraries(t)
 	list, err := ReadPromises(root, all)
 	if err != nil || len(list) == 0 {
 		t.Fatalf("%d entries: %v", len(list), err)
@@ -41,11 +37,7 @@ func TestClaims(t *testing.T) {
 // TestQuotations: each quotation stands where the entry says, as far as this machine has a copy of it.
 func TestQuotations(t *testing.T) {
 	t.Parallel()
-	root := docstest.Root(t)
-	all, err := ReadLibraries(filepath.Join(root, LibrariesFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root, all := libraries(t)
 	list, err := ReadPromises(root, all)
 	if err != nil {
 		t.Fatal(err)

@@ -16,14 +16,21 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
-// TestFindings: all findings of the project are as they should be, and name cases that exist.
-func TestFindings(t *testing.T) {
-	t.Parallel()
-	root := docstest.Root(t)
+// libraries are those of the project, whose folder is root.
+func libraries(t *testing.T) (root string, all []Library) {
+	t.Helper()
+	root = docstest.Root(t)
 	all, err := ReadLibraries(filepath.Join(root, LibrariesFile))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return root, all
+}
+
+// TestFindings: all findings of the project are as they should be, and name cases that exist.
+func TestFindings(t *testing.T) {
+	t.Parallel()
+	root, all := libraries(t)
 	list, err := ReadFindings(root, all)
 	if err != nil || len(list) == 0 {
 		t.Fatalf("%d findings: %v", len(list), err)
@@ -72,11 +79,7 @@ func casesExist(t *testing.T, f *Finding) {
 // version and guarantees.
 func TestUnreported(t *testing.T) {
 	t.Parallel()
-	root := docstest.Root(t)
-	all, err := ReadLibraries(filepath.Join(root, LibrariesFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root, all := libraries(t)
 	if _, err := os.Stat(filepath.Join(root, UnreportedDir)); err != nil {
 		suite.Lacks(t, "the reports that are not sent yet ("+UnreportedDir+"/), which are kept in a private place")
 	}
@@ -204,11 +207,7 @@ func write(t *testing.T, file, text string) {
 // TestLibraries: the list, the table of adapters/README.md and the Makefile name the same programs.
 func TestLibraries(t *testing.T) {
 	t.Parallel()
-	root := docstest.Root(t)
-	all, err := ReadLibraries(filepath.Join(root, LibrariesFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root, all := libraries(t)
 	var want, built []string
 	for _, l := range all {
 		want = append(want, l.Name+": "+l.Command)

@@ -162,10 +162,7 @@ func TestPages(t *testing.T) {
 func TestPageIsReadable(t *testing.T) {
 	b, root := tab.New(t), t.TempDir()
 	kept(t, root)
-	all, err := ReadLibraries(filepath.Join(docstest.Root(t), LibrariesFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, all := libraries(t)
 	for _, l := range all {
 		for _, file := range []func(root, name string) string{cardFile, searchFile} {
 			text, err := os.ReadFile(file(root, "alpha"))

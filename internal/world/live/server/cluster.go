@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/redis/cluster"
+	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
 // member is a node's part in a Redis Cluster.
@@ -130,11 +132,11 @@ func (n *Node) AwaitWhole(ctx context.Context) error {
 	return nil
 }
 
-// FailOver lets a replica of a cluster become the primary; how is the option of CLUSTER FAILOVER, or empty.
-func (n *Node) FailOver(ctx context.Context, how string) error {
-	words := []any{"cluster", "failover"}
-	if how != "" {
-		words = append(words, how)
+// FailOver lets a replica of a cluster become the primary.
+func (n *Node) FailOver(ctx context.Context, how world.Failover) error {
+	var words []any
+	for _, word := range how.Command() {
+		words = append(words, word)
 	}
 	if err := n.Admin.Do(ctx, words...).Err(); err != nil {
 		return fmt.Errorf("node %s did not do %q: %w", n.Name, words, err)
@@ -269,14 +271,18 @@ func (s *Sights) isRead(info fs.FileInfo) bool {
 // readLog reads what has been added to the log.
 func (s *Sights) readLog() error {
 	info, err := os.Stat(s.n.log)
-	if err != nil || info.Size() == s.logged {
+	if err != nil || info.Size() <= s.logged {
 		return err
 	}
-	text, err := os.ReadFile(s.n.log)
+	log, err := os.Open(s.n.log)
 	if err != nil {
 		return err
 	}
-	added := text[min(s.logged, int64(len(text))):]
+	defer func() { _ = log.Close() }()
+	added, err := io.ReadAll(io.NewSectionReader(log, s.logged, info.Size()-s.logged))
+	if err != nil {
+		return err
+	}
 	end := strings.LastIndexByte(string(added), '\n') + 1
 	for line := range strings.Lines(string(added[:end])) {
 		if word := cluster.Said(line); word != "" {

@@ -60,11 +60,20 @@ func (j *judge) grantWords(g *facts.Grant) string {
 }
 
 // whichPrimary names the node that a client took for the primary when it was granted the lock, by the key that it set there; empty: that
-// was not seen.
+// was not seen. In real time a node can tell of the key a moment after the client has told of its grant.
 func (j *judge) whichPrimary(g *facts.Grant) string {
+	sets := func(i int) bool {
+		e := j.Event(i)
+		return e.F == history.KeySet && e.Value.Client == g.Client && g.Owner != "" && e.Value.Owner == g.Owner
+	}
 	for i := g.Return; i >= g.Call; i-- {
-		if e := j.Event(i); e.F == history.KeySet && e.Value.Client == g.Client && g.Owner != "" && e.Value.Owner == g.Owner {
-			return " (" + e.Process + ")"
+		if sets(i) {
+			return " (" + j.Event(i).Process + ")"
+		}
+	}
+	for i := g.Return; i < len(j.History.Events) && i != g.End; i++ {
+		if sets(i) {
+			return " (" + j.Event(i).Process + ")"
 		}
 	}
 	return ""

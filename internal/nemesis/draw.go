@@ -29,7 +29,9 @@ var mixable = map[string]drawFunc{
 	"cut":   drawPlain(&cut),
 	"reset": drawPlain(&reset),
 	"hold":  drawPlain(&hold),
-	"stall": drawPlain(&stall),
+	"stall": func(r *rand.Rand, c Cast, k MixKind) Fault {
+		return &stall{disturbance: disturbance{Where: k.where(r, c)}}
+	},
 	"clock": drawClock,
 	"bandwidth": func(r *rand.Rand, c Cast, k MixKind) Fault {
 		// A usual message of about 100 bytes takes as long as By says.

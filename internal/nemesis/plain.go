@@ -34,19 +34,13 @@ var (
 	// hold keeps messages back and lets them go at its end.
 	hold = plainKind{world.Hold, "the links hold back all messages and deliver them when the fault ends: nothing is lost",
 		"messages", "were held back", history.Delays, true}
-	// stall keeps back what is sent on the connections that are open, as a lost packet
-	// does until it is sent again, or a NAT that forgot the flow: who connects anew
-	// gets through.
-	stall = plainKind{world.Stall,
-		"the connections that are open on the links carry nothing until the fault ends; connections opened later work",
-		"messages on the open connections", "were held back", history.Silences, false}
 	// reset breaks connections.
 	reset = plainKind{world.Reset, "connections break as soon as something is sent on them",
 		"connections", "broke", history.Breaks, true}
 )
 
 func init() {
-	for _, k := range []*plainKind{&cut, &hold, &stall, &reset} {
+	for _, k := range []*plainKind{&cut, &hold, &reset} {
 		register(Kind{
 			Name:   k.kind.String(),
 			Title:  k.title,

@@ -99,6 +99,9 @@ type Disturbance struct {
 	Bytes int64
 	// Delay of SlowClose before a close is passed on.
 	Delay time.Duration
+	// Closes is how long after the begin of Stall the connections that it strikes are closed
+	// towards clients, if it is still in force; 0: never. What clients have sent stays there.
+	Closes time.Duration
 	// Error is what Refuse lets the node answer (command.Refuses).
 	Error string
 }

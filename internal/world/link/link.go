@@ -191,6 +191,14 @@ func (dir *Direction[M]) Pass(m M, now time.Duration) (Fate, time.Duration) {
 	return fate, 0
 }
 
+// stalls reports that it is one that lets nothing pass on connections as old as this.
+func (d *disturbance[M]) stalls(f *Flow) bool { return d.Kind == world.Stall && f.opened < d.number }
+
+// Stalls reports that nothing passes on a connection, because it was open when some disturbance began.
+func (dir *Direction[M]) Stalls(f *Flow) bool {
+	return slices.ContainsFunc(dir.inForce, func(d *disturbance[M]) bool { return d.strikes(f) && d.stalls(f) })
+}
+
 func (d *disturbance[M]) strikes(f *Flow) bool { return d.only == nil || d.only == f }
 
 // fateOf is what a disturbance does to a message.
@@ -214,7 +222,7 @@ func (d *disturbance[M]) fateOf(m M, p *Place, r rand.Source, now time.Duration)
 	case world.Hold:
 		return d.holdBack(m, Never)
 	case world.Stall:
-		if m.Flow().opened < d.number {
+		if d.stalls(m.Flow()) {
 			return d.holdBack(m, Never)
 		}
 	case world.Reset:
@@ -281,7 +289,7 @@ func (dir *Direction[M]) EndDelay(f *Flow) (late time.Duration) {
 		if !d.strikes(f) {
 			continue
 		}
-		if d.Kind == world.Hold || d.Kind == world.Stall && f.opened < d.number {
+		if d.Kind == world.Hold || d.stalls(f) {
 			return Never
 		}
 		if d.Kind == world.SlowClose {

@@ -78,7 +78,20 @@ func (w *World) link(name world.Link) *clientLink {
 }
 
 func (l *clientLink) disturb(d world.Disturbance, dir int) (lift func()) {
-	return l.liftFunc(l.directions[dir].Begin(d), l.breakAll)
+	undo := l.liftFunc(l.directions[dir].Begin(d), l.breakAll)
+	if d.Closes == 0 {
+		return undo
+	}
+	lifted := false
+	l.w.s.after(d.Closes, func() {
+		if !lifted {
+			l.closeStalled()
+		}
+	})
+	return func() {
+		lifted = true
+		undo()
+	}
 }
 
 // liftFunc ends a disturbance, and breaks what it is to break then.

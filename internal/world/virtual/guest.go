@@ -404,6 +404,14 @@ func (g *GuestConn) Close() {
 	g.forget()
 }
 
+// closeAtClient closes the guest's end, who sees so.
+func (g *GuestConn) closeAtClient() {
+	if !g.closed {
+		g.Close()
+		g.m.Do(func() { g.end.Broke(!g.open) })
+	}
+}
+
 func (g *GuestConn) forget() {
 	g.closed = true
 	g.commands.over()

@@ -70,9 +70,10 @@ type connection struct {
 	refusals    world.Refusals
 	// guest is that of a guest; nil: the connection is the world's own.
 	guest *GuestConn
-	// line is a server's end; nil: no server has taken it. hungUp: a built-in client has closed it.
-	line   *ServerConn
-	hungUp bool
+	// line is a server's end; nil: no server has taken it. hungUp: a built-in client has closed it. ending: it is closed towards the
+	// client, who sees so in a moment.
+	line           *ServerConn
+	hungUp, ending bool
 }
 
 // call is one request to a node and its answer. Its connection carries the next one
@@ -169,7 +170,9 @@ func (l *clientLink) addConnection(c *connection) *connection {
 
 // giveBack makes a connection idle that is still good.
 func (l *clientLink) giveBack(c *connection, epoch uint32) {
-	if epoch == l.epoch {
+	if c.ending {
+		c.hangUp()
+	} else if epoch == l.epoch {
 		l.idle = append(l.idle, c)
 	}
 }
@@ -349,6 +352,30 @@ func (l *clientLink) breakAll() {
 		g.breakLater(l.endDelay(&g.conn))
 	}
 	l.endLines()
+}
+
+// closeStalled closes, towards the client, the connections that carry nothing because of a stall. What it has sent stays there.
+func (l *clientLink) closeStalled() {
+	stalled := func(c *connection) bool {
+		return l.directions[requests].Stalls(&c.flows[requests]) || l.directions[answers].Stalls(&c.flows[answers])
+	}
+	l.idle = slices.DeleteFunc(l.idle, func(c *connection) bool {
+		if stalled(c) {
+			c.hangUp()
+		}
+		return c.hungUp
+	})
+	for _, k := range l.pending {
+		if stalled(k.conn) {
+			k.conn.ending = true
+			l.breakLater(k, l.drawDelay())
+		}
+	}
+	for _, g := range l.guestConns {
+		if stalled(&g.conn) {
+			l.w.s.after(l.drawDelay(), g.closeAtClient)
+		}
+	}
 }
 
 // endDelay is how long it takes until a client sees the end of a connection.

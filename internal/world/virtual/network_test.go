@@ -165,6 +165,48 @@ func TestAStallSparesNewConnections(t *testing.T) {
 	})
 }
 
+// TestAStalledConnectionCloses: who waits without end on a connection that is to close sees that it does, and what was sent there comes
+// when the stall ends. Connections opened later stay, and none closes if the stall is over before.
+func TestAStalledConnectionCloses(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		stalled time.Duration
+		want    command.Outcome
+	}{{"in time", time.Second, command.Unknown}, {"over before", 100 * time.Millisecond, command.Done}} {
+		t.Run(c.name, func(t *testing.T) {
+			w := small(t, nil)
+			stall := world.Disturbance{Kind: world.Stall, Direction: world.Requests, Closes: 300 * time.Millisecond}
+			inClient(w, "c1", func(e *env) {
+				if r, _ := do(e, command.Set("lock", "first", 0)); r.Outcome != command.Done {
+					t.Fatalf("%v", r.Outcome)
+				}
+				lift := disturb(t, w, stall)
+				w.Go(func() { w.Sleep(c.stalled); _ = lift() })
+				begun := e.Now()
+				r, took := do(e, command.Set("lock", "late", 0))
+				if r.Outcome != c.want || took < min(c.stalled, stall.Closes) || took > min(c.stalled, stall.Closes)+time.Millisecond {
+					t.Errorf("%v after %v", r.Outcome, took)
+				}
+				if r, took := do(e, command.Set("lock", "soon", 0)); r.Outcome != command.Done || took > 2*time.Millisecond {
+					t.Errorf("on a new connection: %v after %v", r.Outcome, took)
+				}
+				e.Sleep(stall.Closes)
+				if r, _ := do(e, command.Get("lock")); r.Outcome != command.Done || r.Str() != "soon" {
+					t.Errorf("before the end: %v %q", r.Outcome, r.Str())
+				}
+				e.Sleep(begun + 2*time.Second - e.Now())
+				want := "late"
+				if c.want == command.Done {
+					want = "soon"
+				}
+				if got := held(w, "A"); got != want {
+					t.Errorf("at the end A has %q, want %q", got, want)
+				}
+			})
+		})
+	}
+}
+
 // TestLiftedCutEndsTheSilence: a call without a timeout hears of the broken
 // connection when the cut is lifted, not before.
 func TestLiftedCutEndsTheSilence(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/Shopify/toxiproxy/v2/stream"
@@ -192,7 +193,7 @@ func (l *proxiedLink) hangs(ctx context.Context, client net.Conn) bool {
 	if over {
 		return false
 	}
-	end := &connEnd{client, l}
+	end := &connEnd{client, l, true}
 	l.mu.Lock()
 	l.conns[end] = true
 	l.mu.Unlock()
@@ -242,7 +243,7 @@ func (l *proxiedLink) startConnection(ctx context.Context, client, party net.Con
 		_, _ = client.Close(), party.Close()
 		return
 	}
-	from, to := &connEnd{client, l}, &connEnd{party, l}
+	from, to := &connEnd{client, l, true}, &connEnd{party, l, false}
 	l.party = party
 	l.conns[from], l.conns[to] = true, true
 	name := client.RemoteAddr().String()
@@ -254,6 +255,8 @@ func (l *proxiedLink) startConnection(ctx context.Context, client, party net.Con
 type connEnd struct {
 	net.Conn
 	link *proxiedLink
+	// isClient: it is the end of who opened the connection.
+	isClient bool
 }
 
 func (e *connEnd) Close() error {
@@ -261,6 +264,24 @@ func (e *connEnd) Close() error {
 	delete(e.link.conns, e)
 	e.link.mu.Unlock()
 	return e.Conn.Close()
+}
+
+// closeInTime closes, in a while, the ends of clients of the connections that are open now. What they have sent goes on to the party.
+func (l *proxiedLink) closeInTime(d time.Duration) (stop func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var ends []net.Conn
+	for e := range l.conns {
+		if e.isClient {
+			ends = append(ends, e.Conn)
+		}
+	}
+	timer := time.AfterFunc(d, func() {
+		for _, e := range ends {
+			_ = e.Close()
+		}
+	})
+	return func() { timer.Stop() }
 }
 
 // leadTo makes the link end elsewhere; nil: nowhere. What is under way on it is lost.

@@ -159,6 +159,9 @@ func (p *Proxies) Disturb(links []world.Link, d world.Disturbance) (func() error
 		if l == nil {
 			return nil, errors.Join(fmt.Errorf("no link from %s to %s", name.From, name.To), lift())
 		}
+		if d.Closes > 0 {
+			lifts = append(lifts, l.closeInTime(d.Closes))
+		}
 		if d.Direction != world.Answers {
 			lifts = append(lifts, l.requests.disturb(d))
 		}

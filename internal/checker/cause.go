@@ -52,7 +52,7 @@ const (
 	tokenWithGrant  cause = "that a token is drawn in the order of the grants"
 	asksTTL         cause = "that a lock asks its nodes for the TTL that it was given"
 	tellsTrue       cause = "that a lock is valid for as long as it tells"
-	saysAtRelease   cause = "that a release says when the lock was not its client's own any more"
+	saysAtRelease   cause = "that a release says when it gave nothing back"
 	tellsTrueLoss   cause = "that a loss is told only where a majority of the nodes does not keep the lock, or cannot be asked"
 	goesOnRunning   cause = "that a client's program goes on, whatever happens to its connections and to the nodes"
 	takesAllBack    cause = "that an attempt which is over has taken back all that it set, and that nothing of it arrives later"

@@ -44,7 +44,33 @@ func (t *terms) toldAtRelease() answer {
 			violated = violated || !told && p.outcome == history.OK
 		}
 	}
-	return found(violated, chances && t.unclear() == len(t.events))
+	left, stayed := t.leftAtRelease()
+	return found(violated || left, (chances || stayed) && t.unclear() == len(t.events))
+}
+
+// leftAtRelease: "a release that was answered `ok` left the lock where it was: on each of a quorum of nodes a key of the lock violates what
+// nothing-stays demands, and the answer to this release is the one at which the attempts of the key are over", with refused commands as
+// no disturbance. stayed: one that was answered in any way did.
+func (t *terms) leftAtRelease() (left, stayed bool) {
+	if t.mayStay() <= 0 || t.leased() {
+		return false, false
+	}
+	for _, p := range t.ops {
+		if p.f != history.Release || p.answered < 0 {
+			continue
+		}
+		nodes := map[string]bool{}
+		for _, i := range t.ownLives() {
+			attempts := t.attemptsFor(t.whoseOf(i).client, t.setAs(i))
+			if t.overAt(attempts) == p.answered && t.stayed(i, attempts, butRefusals, true) {
+				nodes[t.events[i].Process] = true
+			}
+		}
+		if len(nodes) >= t.quorum() {
+			stayed, left = true, left || p.outcome == history.OK
+		}
+	}
+	return left, stayed
 }
 
 // onTrial: not so that "the client was not struck from the invocation of the release to its answer, and what it and each node told one
@@ -86,12 +112,17 @@ func (t *terms) struckIn(client string, from, to int64) bool {
 // the node; a fault lasts that strikes a link, unless one end of the link is the resource or another client, or its ends are the client
 // and another node; the node goes down, comes up, is promoted or is demoted".
 func (t *terms) disturbed(client, node string, from, to int64) bool {
+	return t.disturbedBy(anything, client, node, from, to)
+}
+
+// disturbedBy: so, by such effects alone.
+func (t *terms) disturbedBy(what history.Does, client, node string, from, to int64) bool {
 	changes := []history.F{history.NodeDown, history.NodeUp, history.NodePromoted, history.NodeDemoted}
 	for i, e := range t.events {
 		if slices.Contains(changes, e.F) && e.Process == node && t.time(i) >= from && t.time(i) <= to {
 			return true
 		}
-		s := t.strikes(i, anything)
+		s := t.strikes(i, what)
 		touches := s.nodes[node]
 		for _, l := range s.links {
 			ends := []string{l.From, l.To}

@@ -459,7 +459,7 @@ func (t *terms) strikes(i int, does history.Does) (s struck) {
 		return s
 	}
 	for _, f := range e.Value.Impact().Effects {
-		if does != anything && f.Does != does {
+		if does == butRefusals && f.Does == history.Refuses || does != anything && does != butRefusals && f.Does != does {
 			continue
 		}
 		for _, c := range f.Clients {
@@ -476,6 +476,9 @@ func (t *terms) strikes(i int, does history.Does) (s struck) {
 
 // anything asks for whatever a fault does.
 const anything = history.Does("")
+
+// butRefusals asks for whatever else it does than to refuse commands.
+const butRefusals = history.Does("but refusals")
 
 var effects = []history.Does{history.Stops, history.Kills,
 	history.Forgets, history.Delays, history.Silences, history.Drops, history.Breaks,

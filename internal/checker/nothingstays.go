@@ -27,14 +27,14 @@ func judgeNothingStays(_ context.Context, j *judge, o Options) Finding {
 	disturbances := j.NewDisturbances()
 	for i := range lives {
 		k := &lives[i]
-		since, over, ok := j.undisturbedEnd(disturbances, k, ttl)
+		since, over, ok := j.undisturbedEnd(disturbances, k, ttl, demanded{})
 		if !ok {
 			continue
 		}
 		if min(j.End, j.At(k.Forgotten)) > since+ttl/2 {
 			f.Effort.Chances++
 		}
-		if last := min(k.Expires, j.At(k.End), j.End); last > since+ttl/2 {
+		if last := j.lastsTo(k); last > since+ttl/2 {
 			return j.stayedFinding(f, k, over, last-j.At(over))
 		}
 	}
@@ -42,19 +42,29 @@ func judgeNothingStays(_ context.Context, j *judge, o Options) Finding {
 		f.Effort.Chances, f.Effort.What())
 }
 
+// lastsTo is until when a key surely lived.
+func (j *judge) lastsTo(k *facts.KeyLife) time.Duration { return min(k.Expires, j.At(k.End), j.End) }
+
+// demanded is what is asked of the end of attempts: not is an effect of faults that disturbs nothing; however: releases need
+// not have been answered with yes or no.
+type demanded struct {
+	not     history.Does
+	however bool
+}
+
 // undisturbedEnd is since when a key should be gone, and the event in which its attempts were over; not ok where they were
 // not, or something may have kept the key from going.
-func (j *judge) undisturbedEnd(d *facts.Disturbances, k *facts.KeyLife, ttl time.Duration) (since time.Duration, over int, ok bool) {
+func (j *judge) undisturbedEnd(d *facts.Disturbances, k *facts.KeyLife, ttl time.Duration, o demanded) (since time.Duration, over int, ok bool) {
 	if k.Client == "" {
 		return 0, 0, false
 	}
-	from, over, release, ok := j.Over(k)
+	from, over, release, ok := j.Over(k, o.however)
 	if !ok || release >= 0 && j.Event(k.SetIn()).Value.At().IsSet() && j.LeftAt(k.SetIn()) >= j.At(release) {
 		return 0, 0, false
 	}
 	since = max(j.At(over), j.At(k.Set))
 	begin, end, node := j.At(from), since+ttl/2, j.Event(k.Set).Process
-	return since, over, !d.Struck(k.Client, begin, end) && !d.Between(k.Client, node, begin, end)
+	return since, over, !d.Struck(k.Client, begin, end) && !d.BetweenBut(o.not, k.Client, node, begin, end)
 }
 
 func (j *judge) stayedFinding(f Finding, k *facts.KeyLife, over int, stayed time.Duration) Finding {

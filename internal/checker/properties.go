@@ -71,7 +71,7 @@ var rows = []row{
 		judge: judgeResurrections, keyed: true, distance: 140},
 	{name: ToldWhenLost, title: "a holder whose lock is gone from the nodes is told so within one TTL",
 		judge: judgeToldWhenLost, promised: true, keyed: true, timely: true, distance: 150},
-	{name: ToldAtRelease, title: "a release does not say that it gave back a lock which was gone",
+	{name: ToldAtRelease, title: "a release does not say that it gave back a lock which was gone, or is still there",
 		judge: judgeToldAtRelease, keyed: true, timely: true, distance: 160},
 	{name: NoFalseAlarm, title: "a holder that has its lock is not told that it has lost it",
 		judge: judgeFalseAlarms, keyed: true, timely: true, distance: 155},

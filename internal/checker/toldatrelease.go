@@ -1,9 +1,12 @@
 package checker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -17,8 +20,8 @@ type giver struct {
 }
 
 // judgeToldAtRelease: a holder whose lock is gone learns it when it gives the lock back.
-func judgeToldAtRelease(_ context.Context, j *judge, _ Options) Finding {
-	f := Finding{Effort: Effort{Operations: len(j.Ops), Of: "releases of lost locks"}, Method: "replay of the nodes' keys"}
+func judgeToldAtRelease(_ context.Context, j *judge, o Options) Finding {
+	f := Finding{Effort: Effort{Operations: len(j.Ops), Of: "releases that gave nothing back"}, Method: "replay of the nodes' keys"}
 	if j.SeveralLocks() {
 		return unknown("the history is about several locks", f.Effort)
 	}
@@ -61,8 +64,61 @@ func judgeToldAtRelease(_ context.Context, j *judge, _ Options) Finding {
 			})
 		}
 	}
-	return f.noViolation("no lock was gone when its holder gave it back", "%d %s, none untrue",
-		f.Effort.Chances, f.Effort.What())
+	return j.judgeLeftAtRelease(f, disturbances, quorum, j.keysMayStay(o))
+}
+
+// leftKey is a key that a release has left where it was.
+type leftKey struct {
+	life *facts.KeyLife
+	node string
+}
+
+// judgeLeftAtRelease: a release that left the lock on a quorum of nodes does not say that it gave it back.
+func (j *judge) judgeLeftAtRelease(f Finding, d *facts.Disturbances, quorum int, ttl time.Duration) Finding {
+	left := make(map[int][]leftKey) // by the answer to the release
+	lives := j.KeyLives()
+	for i := range lives {
+		k := &lives[i]
+		since, over, ok := j.undisturbedEnd(d, k, ttl, demanded{not: history.Refuses, however: true})
+		node := j.Event(k.Set).Process
+		if ok && j.Event(over).F == history.Release && j.lastsTo(k) > since+ttl/2 && ttl > 0 && !j.LeaseInValue() &&
+			!slices.ContainsFunc(left[over], func(o leftKey) bool { return o.node == node }) {
+			left[over] = append(left[over], leftKey{k, node})
+		}
+	}
+	for _, answer := range slices.Sorted(maps.Keys(left)) {
+		if len(left[answer]) < quorum {
+			continue
+		}
+		if f.Effort.Chances++; j.Event(answer).Type == history.OK {
+			return j.leftFinding(f, answer, left[answer])
+		}
+	}
+	return f.noViolation("no release failed to give the lock back", "%d %s, none untrue", f.Effort.Chances, f.Effort.What())
+}
+
+func (j *judge) leftFinding(f Finding, answer int, keys []leftKey) Finding {
+	first := slices.MinFunc(keys, func(a, b leftKey) int { return cmp.Compare(j.lastsTo(a.life), j.lastsTo(b.life)) })
+	client, stayed := first.life.Client, j.lastsTo(first.life)-j.At(answer)
+	call := j.Ops[j.OpAt[answer]].Call
+	nodes := make([]string, len(keys))
+	for i, k := range keys {
+		nodes[i] = k.node
+	}
+	f.Verdict = Violated
+	f.Why = fmt.Sprintf("%s was told that it had given the lock back, which stayed %s for another %s", client, onNodes(nodes), length(stayed))
+	c := &Counterexample{From: f.Effort.Chances, Impossible: answer, Assumption: string(saysAtRelease)}
+	c.Operations = []CounterOp{{Client: client, Op: "gives the lock back", Events: sortedEvents(first.life.Set, call, answer, first.life.End),
+		From: j.At(call), To: j.At(answer), Believed: "it had given the lock back", True: "its lock was still there"}}
+	s := j.newStory()
+	s.decidedBy(answer)
+	s.tell(turning, first.life.Set, "%s set the key on node %s%s", client, first.node, j.setForWords(first.life.Set))
+	s.tell(turning, call, "%s asked to release", client)
+	s.tellFaults(j.At(call), j.At(answer), client)
+	s.tell(decisive, answer, "the release was answered with a yes")
+	s.tellAt(turning, j.At(answer)+stayed, len(j.History.Events)-1, "the key had stayed for %s", length(stayed))
+	c.setStory(s)
+	return f.withCounterexample(c)
 }
 
 // wasAlarmed reports that the client of a grant had been told that the lock is lost when an event came.

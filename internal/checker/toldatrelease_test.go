@@ -79,3 +79,64 @@ func TestToldAtRelease(t *testing.T) {
 		}
 	}
 }
+
+// refusesToGive is a run in which all of so many nodes refuse c1's release, but for those named. c1 asks for it at 500 ms, and is answered at 502 ms.
+func refusesToGive(answer history.Type, nodes int, takes string, refused history.Does) *script {
+	s := newScript()
+	s.h.Header.Nodes = s.h.Header.Nodes[:nodes]
+	s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+	for _, n := range s.h.Header.Nodes {
+		s.key(4, history.KeySet, n, "c1", "c1-owner", 2000)
+	}
+	s.granted(5, "c1", -1, -1)
+	strike := history.Strike{Does: refused}
+	for _, n := range s.h.Header.Nodes {
+		if !strings.Contains(takes, n) {
+			strike.Links = append(strike.Links, history.Link{From: "c1", To: n})
+		}
+	}
+	s.strikes(400, 450, strike)
+	s.add(500, "c1", history.Invoke, history.Release, history.Value{})
+	for _, n := range s.h.Header.Nodes {
+		if strings.Contains(takes, n) {
+			s.key(501, history.KeyDeleted, n, "c1", "c1-owner", -1)
+		}
+	}
+	s.add(502, "c1", answer, history.Release, history.Value{})
+	for _, n := range s.h.Header.Nodes {
+		if !strings.Contains(takes, n) {
+			s.key(2004, history.KeyExpired, n, "", "c1-owner", -1)
+		}
+	}
+	s.h.Header.TTL = int64(2 * time.Second)
+	s.phase(3300, history.PhaseDone)
+	return s
+}
+
+func TestToldAtReleaseThoughItStays(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		answer  history.Type
+		nodes   int
+		takes   string
+		refused history.Does
+		want    Verdict
+	}{
+		{"yes", history.OK, 1, "", history.Refuses, Violated},
+		{"no", history.Fail, 1, "", history.Refuses, Holds},
+		{"nobody knows", history.Info, 1, "", history.Refuses, Holds},
+		{"another fault", history.OK, 1, "", history.Drops, Unknown},
+		{"it was taken back", history.OK, 1, "A", history.Refuses, Unknown},
+		{"a majority refused", history.OK, 5, "AB", history.Refuses, Violated},
+		{"a minority refused", history.OK, 5, "ABC", history.Refuses, Unknown},
+	} {
+		s := refusesToGive(c.answer, c.nodes, c.takes, c.refused)
+		f := Judge(context.Background(), &s.h, []Property{ToldAtRelease}, Options{})[0]
+		if checkShape(t, &s.h, f); f.Verdict != c.want {
+			t.Errorf("%s: %v (%s)", c.name, f.Verdict, f.Why)
+		}
+		if f.Verdict == Violated && !strings.Contains(f.Why, "stayed on node") {
+			t.Errorf("%s: %s", c.name, f.Why)
+		}
+	}
+}

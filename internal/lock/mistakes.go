@@ -38,8 +38,8 @@ type Mistakes struct {
 	// WaitForEver: a connection that goes silent keeps the client waiting.
 	WaitForEver bool `json:"wait_for_ever,omitempty" yaml:"bounded_wait" doc:"a command waits for its answer for node_timeout at most, or for ever (redis-py, whose socket_timeout is None by default)" default:"true" mistake:"false"`
 	NoCleanup   bool `json:"no_cleanup,omitempty" yaml:"clean_up" doc:"an attempt that failed, or was never answered, takes its keys away again" default:"true" mistake:"false"`
-	// AlwaysReleased: a client that has lost its lock never learns it.
-	AlwaysReleased bool `json:"always_released,omitempty" yaml:"release_answer" doc:"a release says no if the lock was not its client's own any more, or always yes" default:"as-answered" values:"as-answered,always-yes" mistake:"always-yes"`
+	// AlwaysReleased: a client that has lost its lock never learns it, nor that it could not give it back.
+	AlwaysReleased bool `json:"always_released,omitempty" yaml:"release_answer" doc:"a release says no if the lock was not its client's own any more, or if it could not give it back, or always yes (node-redlock 11)" default:"as-answered" values:"as-answered,always-yes" mistake:"always-yes"`
 	// StaysAtNode: in a cluster, a client without a client for clusters.
 	StaysAtNode bool `json:"stays_at_node,omitempty" yaml:"redirections" doc:"in a Redis Cluster a client goes where MOVED and ASK say, or takes them for a no, as one does whose library knows no clusters" default:"followed" values:"followed,taken-for-no" mistake:"taken-for-no"`
 	// FirstFrees: who has entered twice is alone until the first release.
@@ -52,7 +52,7 @@ type Mistakes struct {
 
 // answerRelease is what a release says, by what came of it.
 func (m *Mistakes) answerRelease(r Result) Result {
-	if m.AlwaysReleased && r.Outcome == Fail {
+	if m.AlwaysReleased {
 		return Result{Outcome: OK}
 	}
 	return r

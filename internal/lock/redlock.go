@@ -156,7 +156,7 @@ func (l *redlock) Release(g Grant) Result {
 		return Result{Outcome: OK}
 	}
 	if len(round.yes)+round.silent >= l.quorum() {
-		return Result{Outcome: Info, Err: "too few nodes answered the release"}
+		return l.Mistakes.answerRelease(Result{Outcome: Info, Err: "too few nodes answered the release"})
 	}
 	return l.Mistakes.answerRelease(Result{Outcome: Fail, Err: "not ours any more on a majority of nodes"})
 }

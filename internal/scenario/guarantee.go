@@ -75,7 +75,7 @@ var guarantees = []guaranteeRow{
 	{name: "told-when-lost", title: "A holder is told that it has lost the lock", decides: []checker.Property{checker.ToldWhenLost}},
 	{name: "no-false-alarm", title: "A holder that has its lock is not told that it has lost it",
 		decides: []checker.Property{checker.NoFalseAlarm}},
-	{name: "told-at-release", title: "A release does not say that it gave back a lock which was gone",
+	{name: "told-at-release", title: "A release does not say that it gave back a lock which was gone, or is still there",
 		decides: []checker.Property{checker.ToldAtRelease}},
 	{name: "fencing", title: "Each grant's token is larger than the one before, so that a resource can refuse late writes",
 		decides:  []checker.Property{checker.OrderedTokens, checker.HolderServed, checker.LinearizableResource},

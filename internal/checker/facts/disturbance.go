@@ -35,9 +35,14 @@ func (d *Disturbances) Struck(client string, from, to time.Duration) bool {
 
 // Between reports that something disturbed what a client and a node told one another, at some instant of a stretch.
 func (d *Disturbances) Between(client, node string, from, to time.Duration) bool {
+	return d.BetweenBut("", client, node, from, to)
+}
+
+// BetweenBut is Between, but for an effect that faults have.
+func (d *Disturbances) BetweenBut(not history.Does, client, node string, from, to time.Duration) bool {
 	touches := func(l history.Link) bool { return d.touches(l, client, node) }
 	return d.anyIn(from, to, func(s history.Strike) bool {
-		return slices.Contains(s.Nodes, node) || slices.ContainsFunc(s.Links, touches)
+		return s.Does != not && (slices.Contains(s.Nodes, node) || slices.ContainsFunc(s.Links, touches))
 	}) || slices.ContainsFunc(d.nodeEvents, func(i int) bool {
 		e := d.facts.Event(i)
 		return e.Process == node && e.Time >= from && e.Time <= to

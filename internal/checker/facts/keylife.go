@@ -199,14 +199,15 @@ func (f *Facts) NoLongerWanted(k *KeyLife) (at time.Duration, event int, dead bo
 
 // Over is when all attempts that used a key were over, as their client was told; from is the first of their invocations,
 // release the first invocation of a release of theirs, -1 for none. ok is false where one of them was not over, or there was none.
-func (f *Facts) Over(k *KeyLife) (from, over, release int, ok bool) {
+// however: a release need not have been answered with yes or no.
+func (f *Facts) Over(k *KeyLife, however bool) (from, over, release int, ok bool) {
 	from, over, release = -1, -1, -1
 	for _, attempt := range f.attemptsFor(k) {
 		o := &f.Ops[attempt]
 		end := o.Return
 		if o.Type == history.OK {
 			r := f.ReleaseOf(f.GrantOf(attempt))
-			if r == nil || r.Type == history.Info {
+			if r == nil || r.Return < 0 || r.Type == history.Info && !however {
 				return -1, -1, -1, false
 			}
 			if end = r.Return; release < 0 || r.Call < release {

@@ -26,14 +26,7 @@ func (t *terms) toldAtRelease() answer {
 		for i := p.invoked - 1; i <= p.answered; i++ {
 			gone = gone && t.gone(g, i)
 		}
-		// "No `key-set` of the client of a key of the lock stands after the answer whose `at` is neither after it nor before
-		// the invocation of the `acquire`."
-		late := false
-		for i := p.answered + 1; i < len(t.events); i++ {
-			v := &t.events[i].Value
-			late = late || t.events[i].F == history.KeySet && v.Client == g.client && t.ofLock(i) &&
-				v.At().IsSet() && v.At().V() <= p.ret && v.At().V() >= g.call
-		}
+		late := t.setSeenLate(g, p)
 		// "Before the answer there was no alarm about the grant."
 		told := false
 		for i := range p.answered {
@@ -46,6 +39,17 @@ func (t *terms) toldAtRelease() answer {
 	}
 	left, stayed := t.leftAtRelease()
 	return found(violated || left, (chances || stayed) && t.unclear() == len(t.events))
+}
+
+// setSeenLate: not so that "no `key-set` of the client of a key of the lock stands after the answer whose `at` is neither after it nor
+// before the invocation of the `acquire`".
+func (t *terms) setSeenLate(g *grant, release *op) (late bool) {
+	for i := release.answered + 1; i < len(t.events); i++ {
+		v := &t.events[i].Value
+		late = late || t.events[i].F == history.KeySet && v.Client == g.client && t.ofLock(i) &&
+			v.At().IsSet() && v.At().V() <= release.ret && v.At().V() >= g.call
+	}
+	return late
 }
 
 // leftAtRelease: "a release that was answered `ok` left the lock where it was: on each of a quorum of nodes a key of the lock violates what

@@ -54,7 +54,8 @@ type demanded struct {
 
 // undisturbedEnd is since when a key should be gone, and the event in which its attempts were over; not ok where they were
 // not, or something may have kept the key from going.
-func (j *judge) undisturbedEnd(d *facts.Disturbances, k *facts.KeyLife, ttl time.Duration, o demanded) (since time.Duration, over int, ok bool) {
+func (j *judge) undisturbedEnd(d *facts.Disturbances, k *facts.KeyLife, ttl time.Duration, o demanded,
+) (since time.Duration, over int, ok bool) {
 	if k.Client == "" {
 		return 0, 0, false
 	}

@@ -80,7 +80,8 @@ func TestToldAtRelease(t *testing.T) {
 	}
 }
 
-// refusesToGive is a run in which all of so many nodes refuse c1's release, but for those named. c1 asks for it at 500 ms, and is answered at 502 ms.
+// refusesToGive is a run in which all of so many nodes refuse c1's release, but for those named. c1 asks for it at 500 ms, and is
+// answered at 502 ms.
 func refusesToGive(answer history.Type, nodes int, takes string, refused history.Does) *script {
 	s := newScript()
 	s.h.Header.Nodes = s.h.Header.Nodes[:nodes]

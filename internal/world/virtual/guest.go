@@ -196,6 +196,8 @@ type End interface {
 	Opened()
 	// Arrived: these bytes have come from the node.
 	Arrived(b []byte)
+	// Ended: the node has closed the connection, and nothing more comes.
+	Ended()
 	// Broke: the connection is over; refused: there never was one.
 	Broke(refused bool)
 }
@@ -372,7 +374,7 @@ func (b *batch) deliver() {
 		}
 		if b.closes {
 			g.forget()
-			g.end.Broke(false)
+			g.end.Ended()
 			return
 		}
 		g.commands.arrived(b.out)

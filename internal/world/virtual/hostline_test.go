@@ -17,6 +17,7 @@ type hostEnd struct {
 }
 
 func (e *hostEnd) Opened()    { panic("it did not open it") }
+func (e *hostEnd) Ended()     { e.Broke(false) }
 func (e *hostEnd) Broke(bool) { e.broken = e.h.Now() }
 func (e *hostEnd) Arrived(b []byte) {
 	e.text += string(b)

@@ -156,6 +156,7 @@ type byteEnd struct {
 }
 
 func (e *byteEnd) Opened()    { panic("it did not open it") }
+func (e *byteEnd) Ended()     { e.Broke(false) }
 func (e *byteEnd) Broke(bool) { e.s.ended++; e.redis.Close() }
 
 // Arrived carries out the commands that are complete. It sends each answer in two pieces.
@@ -283,6 +284,7 @@ func (e *line) Arrived(b []byte) {
 	e.text += string(b)
 	e.at = append(e.at, e.w.s.now)
 }
+func (e *line) Ended()             { e.Broke(false) }
 func (e *line) Broke(refused bool) { e.broken, e.refused = e.w.s.now, refused }
 
 // withServers is a world whose nodes have servers, with the machines of its clients.

@@ -21,7 +21,7 @@ import (
 func Available() error { return supervisor.Available() }
 
 // Version of the supervisor and this package, which histories depend on.
-const Version = "5"
+const Version = "6"
 
 // wall is the time of day at which runs of programs begin: 2026-01-01, as everywhere with guests. Those of built-in locks begin as with
 // models.

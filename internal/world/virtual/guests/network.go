@@ -91,6 +91,17 @@ func (l *line) Opened() { l.conn.Open() }
 // Arrived implements virtual.End.
 func (l *line) Arrived(b []byte) { l.conn.Deliver(l.end, b) }
 
+// Ended implements virtual.End.
+func (l *line) Ended() {
+	l.over = true
+	delete(l.g.conns, l.conn)
+	if l.of != nil && l.of.stays { // it is to close them itself
+		l.of.old = append(l.of.old, l.conn)
+	} else {
+		l.conn.Finish(l.end)
+	}
+}
+
 // Broke implements virtual.End.
 func (l *line) Broke(refused bool) {
 	l.over = true

@@ -347,6 +347,9 @@ func (e *accepted) Arrived(b []byte) {
 	s.wasObserved()
 }
 
+// Ended implements virtual.End.
+func (e *accepted) Ended() { e.Broke(false) }
+
 // Broke implements virtual.End.
 func (e *accepted) Broke(bool) {
 	e.over = true

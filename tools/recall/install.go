@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -21,7 +22,7 @@ func install(ctx context.Context, root string, p *Piece, version string, args []
 	case "pip":
 		packages[0] += "==" + version
 		python := filepath.Join(dir, "bin", "python")
-		err = steps(ctx, dir, []string{"python3", "-m", "venv", dir}, append([]string{python, "-m", "pip", "install", "--quiet",
+		err = steps(ctx, dir, []string{interpreter(p.Python), "-m", "venv", dir}, append([]string{python, "-m", "pip", "install", "--quiet",
 			"--disable-pip-version-check"}, packages...))
 		words = []string{python, program}
 	case "npm":
@@ -43,6 +44,19 @@ func install(ctx context.Context, root string, p *Piece, version string, args []
 		return "", fmt.Errorf("failed to install %s %s: %w", p.Package, version, err)
 	}
 	return shellquote.Join(append(words, args...)...), nil
+}
+
+// interpreter is the Python of a version; empty: whichever there is.
+func interpreter(version string) string {
+	name := "python" + cmp.Or(version, "3")
+	if exec.Command(name, "--version").Run() == nil {
+		return name
+	}
+	home, _ := os.UserHomeDir()
+	if found, _ := filepath.Glob(filepath.Join(home, ".pyenv", "versions", version+"*", "bin", name)); len(found) > 0 {
+		return found[0]
+	}
+	return name // to say that it is not there
 }
 
 // buildGo builds a lock program of adapters/ with another version of its library. A library that went by another name then has a program

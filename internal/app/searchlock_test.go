@@ -43,6 +43,7 @@ var lockMistakes = []struct {
 	{"watchdog", "extend", []checker.Property{checker.NoResurrection}},
 	{"watchdog", "stop_renewal", []checker.Property{checker.NoOrphanLock, checker.DeadlockFree, checker.NothingStays}},
 	{"set-ifeq", "renewal_ends", []checker.Property{checker.NoOrphanLock, checker.DeadlockFree, checker.NothingStays}},
+	{"hash-field", "renewal_ends", []checker.Property{checker.NoOrphanLock, checker.DeadlockFree, checker.NothingStays}},
 	{"delifeq", "value", []checker.Property{checker.ExclusiveLease, checker.BackedGrant}},
 	{"redlock-extend", "extend_needs_quorum", []checker.Property{checker.ExclusiveLease, checker.HolderServed}},
 	{"set-nx-px", "token_after_grant", []checker.Property{checker.HolderServed, checker.OrderedTokens}},
@@ -114,7 +115,7 @@ func TestLockSearchFinds(t *testing.T) {
 
 // TestLockSearchSpares: none of the locks without a mistake is accused.
 func TestLockSearchSpares(t *testing.T) {
-	for _, name := range []string{"redlock", "watchdog", "redlock-extend", "set-nx-px", "set-nx-wait", "set-ifeq", "delifeq"} {
+	for _, name := range []string{"redlock", "watchdog", "redlock-extend", "set-nx-px", "set-nx-wait", "set-ifeq", "delifeq", "hash-field"} {
 		s := lockSearch(t, name)
 		s.Seeds = uint64(suite.Amount(t, 10_000, 300))
 		r, err := s.Run(context.Background())

@@ -8,7 +8,7 @@ func init() {
 	a.Mistakes.SameValue = true
 	a.Needs = []command.Feature{command.DeletesIfEq}
 	a.New = func(c Config, env Env) Lock {
-		return &single{Config: c, env: env, take: setNX, give: compareAndDelete, deletesIfEqual: true}
+		return &single{Config: c, env: env, take: setNX, give: compareAndDelete, deleteOwn: command.DelIfEq}
 	}
 	register(a)
 }

@@ -53,7 +53,10 @@ func (tb *table) slow(there, back time.Duration) way {
 func (tb *table) holders() []string {
 	var list []string
 	for _, n := range tb.nodes {
-		v, _ := n.Memory().Get("lock")
+		v, m := "", n.Memory()
+		if i := m.Find("lock"); i >= 0 {
+			v = m.Items[i].Owner()
+		}
 		list = append(list, v)
 	}
 	return list

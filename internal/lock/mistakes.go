@@ -22,8 +22,8 @@ type Mistakes struct {
 	// RenewalShort takes milliseconds for seconds.
 	RenewalShort bool `json:"renewal_short,omitempty" yaml:"renewal_ttl" doc:"a renewal asks for the whole ttl, or for a thousandth of it (redisson 3.25.0, whose multi-lock passed seconds on as milliseconds)" default:"whole" values:"whole,thousandth" mistake:"thousandth"`
 	RenewalTakes bool `json:"renewal_takes,omitempty" yaml:"renewal_compares" doc:"a renewal looks whether the key is still its own, or sets it to its own value, whoever has it (python-redis-lock 2.3.0)" default:"true" mistake:"false"`
-	// RenewalForever is for renewals that set the key: SET takes the end of a key away, unless it names one.
-	RenewalForever bool `json:"renewal_forever,omitempty" yaml:"renewal_ends" doc:"a renewal by SET says anew when the key ends, or leaves that out, so that the key stays for ever (SET key value IFEQ value, without PX)" default:"true" mistake:"false"`
+	// RenewalForever is for renewals that set the key: SET takes the end of a key away, unless it names one, and HSET that of a field.
+	RenewalForever bool `json:"renewal_forever,omitempty" yaml:"renewal_ends" doc:"a renewal that writes the key says anew when it ends, or leaves that out, so that it stays for ever (SET key value IFEQ value, without PX; HSET of a field)" default:"true" mistake:"false"`
 	// RenewsAfterWork starves the watchdog while the client is busy.
 	RenewsAfterWork bool `json:"renews_after_work,omitempty" yaml:"own_thread" doc:"the watchdog has a thread of its own, or waits until the work that its client is busy with is done (bull 308)" default:"true" mistake:"false"`
 	// RenewalGivesUp: one answer that is an error costs the lock, and nobody is told.

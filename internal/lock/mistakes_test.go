@@ -127,6 +127,8 @@ func TestEachMistakeShows(t *testing.T) {
 		{"renewal by SET shortens", lock.Mistakes{RenewalShort: true}, afterRenewal("set-ifeq", 2*time.Millisecond, ""), "c1", ""},
 		{"renewal by SET takes", lock.Mistakes{RenewalTakes: true}, afterRenewal("set-ifeq", 0, "c2"), "c2", "c1"},
 		{"renewal by SET leaves no end", lock.Mistakes{RenewalForever: true}, afterRenewal("set-ifeq", time.Hour, ""), "", "c1"},
+		{"renewal of a field shortens", lock.Mistakes{RenewalShort: true}, afterRenewal("hash-field", 2*time.Millisecond, ""), "c1", ""},
+		{"renewal by HSET leaves no end", lock.Mistakes{RenewalForever: true}, afterRenewal("hash-field", time.Hour, ""), "", "c1"},
 		{"extend absent", lock.Mistakes{ExtendAbsent: true}, func(t *testing.T, m lock.Mistakes) any {
 			tb, e, l := watched(t, "watchdog", m)
 			g, _ := l.Acquire()

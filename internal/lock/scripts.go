@@ -119,5 +119,6 @@ return 1
 // Scripts are all scripts of the package, for the test that compares them with
 // their twins.
 func Scripts() []*command.Script {
-	return []*command.Script{releaseScript, acquireCountedScript, raiseCounterScript, extendScript, extendOrSetScript, setScript}
+	return []*command.Script{releaseScript, acquireCountedScript, raiseCounterScript, extendScript, extendOrSetScript, setScript,
+		releaseFieldScript, extendFieldScript, setFieldScript}
 }

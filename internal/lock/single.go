@@ -14,8 +14,8 @@ type single struct {
 	// take asks once for the key under owner; give gives it back.
 	take func(l *single, owner string) (Grant, Result)
 	give func(l *single, g Grant) Result
-	// deletesIfEqual: it gives the key back with DELIFEQ, not with a script.
-	deletesIfEqual bool
+	// deleteOwn deletes the key where it still has the owner's value; nil: releaseScript does.
+	deleteOwn func(key, owner string) command.Command
 	// value is the client's only value, where Mistakes.SameValue.
 	value string
 	// constant is the value that every client writes; empty: a value of its own
@@ -182,8 +182,8 @@ func compareAndDelete(l *single, g Grant) Result {
 		return deleteKey(l, g)
 	}
 	c := command.Eval(releaseScript, []string{l.Key}, g.Owner)
-	if l.deletesIfEqual {
-		c = command.DelIfEq(l.Key, g.Owner)
+	if l.deleteOwn != nil {
+		c = l.deleteOwn(l.Key, g.Owner)
 	}
 	return deleted(l.do(c), "not ours any more")
 }

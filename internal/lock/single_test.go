@@ -39,6 +39,7 @@ func TestLocksOnOneNode(t *testing.T) {
 		"watchdog-blind":  {false, true, false},
 		"set-ifeq":        {false, true, false},
 		"delifeq":         {false, true, false},
+		"hash-field":      {false, true, false},
 		"reentrant":       {false, true, false},
 		"reentrant-leaky": {false, true, false},
 	} {
@@ -57,8 +58,12 @@ func TestLocksOnOneNode(t *testing.T) {
 			t.Errorf("%s: acquire after the lease: %+v", algorithm, r)
 		}
 		tb.nodes[0].Memory().Set("lock", "1", time.Hour, false) // as c2's would be under constant-value
+		if algorithm == "hash-field" {
+			tb.nodes[0].Memory().Del("lock")
+			tb.nodes[0].Memory().HSet("lock", "lock", "1")
+		}
 		l1.Release(g1)
-		if _, kept := tb.nodes[0].Memory().Get("lock"); kept == want.deletes {
+		if kept := tb.nodes[0].Memory().Find("lock") >= 0; kept == want.deletes {
 			t.Errorf("%s: after the late release the other's key is there: %v", algorithm, kept)
 		}
 	}
@@ -67,7 +72,7 @@ func TestLocksOnOneNode(t *testing.T) {
 func TestOutcomesOfOneNode(t *testing.T) {
 	for algorithm, late := range map[string]lock.Outcome{
 		"set-nx-px": lock.Fail, "constant-value": lock.Fail, "set-without-nx": lock.Fail, "setnx-pexpire": lock.Fail,
-		"lock-delay": lock.Fail, "setnx-del": lock.OK, "delifeq": lock.Fail,
+		"lock-delay": lock.Fail, "setnx-del": lock.OK, "delifeq": lock.Fail, "hash-field": lock.Fail,
 	} {
 		for _, c := range []struct {
 			what string
@@ -264,6 +269,8 @@ func TestLocksOnOneNodeCleanUpAfterNoAnswer(t *testing.T) {
 		{"lock-delay", lock.Mistakes{}, false},
 		{"watchdog", lock.Mistakes{}, false},
 		{"delifeq", lock.Mistakes{}, false},
+		{"hash-field", lock.Mistakes{}, false},
+		{"hash-field", lock.Mistakes{NoCleanup: true}, true},
 		{"reentrant", lock.Mistakes{}, false},
 		{"constant-value", lock.Mistakes{}, true},
 		{"setnx-del", lock.Mistakes{}, true},
@@ -283,7 +290,7 @@ func TestLocksOnOneNodeCleanUpAfterNoAnswer(t *testing.T) {
 		if _, r := l.Acquire(); r.Outcome != lock.Info {
 			t.Errorf("%s: acquire %+v, want an unknown outcome", c.algorithm, r)
 		}
-		if _, left := tb.nodes[0].Memory().Get("lock"); left != c.left {
+		if left := tb.nodes[0].Memory().Find("lock") >= 0; left != c.left {
 			t.Errorf("%s, %+v: the key is left: %v, want %v", c.algorithm, c.mistakes, left, c.left)
 		}
 	}
@@ -292,9 +299,10 @@ func TestLocksOnOneNodeCleanUpAfterNoAnswer(t *testing.T) {
 // Some locks need what not every server knows, and say since when one does.
 func TestRefusedByServers(t *testing.T) {
 	for algorithm, want := range map[string]map[string]bool{ // whether a server refuses the lock
-		"set-nx-px": {"redis 6.2": false},
-		"set-ifeq":  {"redis 8.2": true, "redis 8.4": false, "valkey 8.0": true, "valkey 8.1": false, "valkey 9.1": false, "": false},
-		"delifeq":   {"redis 8.2": true, "redis 8.4": true, "redis 9.0": true, "valkey 8.1": true, "valkey 9.0": false, "": false},
+		"set-nx-px":  {"redis 6.2": false},
+		"set-ifeq":   {"redis 8.2": true, "redis 8.4": false, "valkey 8.0": true, "valkey 8.1": false, "valkey 9.1": false, "": false},
+		"hash-field": {"redis 7.4": true, "redis 8.0": false, "valkey 8.1": true, "valkey 9.0": false, "": false},
+		"delifeq":    {"redis 8.2": true, "redis 8.4": true, "redis 9.0": true, "valkey 8.1": true, "valkey 9.0": false, "": false},
 	} {
 		for server, refused := range want {
 			name, version, _ := strings.Cut(server, " ")

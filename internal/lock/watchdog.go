@@ -19,17 +19,25 @@ func init() {
 func registerWatchdog(
 	name, title string, more Mistakes, again func(c Config, owner string) command.Command, blind bool, needs ...command.Feature,
 ) {
-	mistakes := ownedMistakes.and(more)
+	register(renewing(name, title, ownedMistakes.and(more), needs, func(c Config, env Env) *watchdog {
+		l := &watchdog{single: single{Config: c, env: env, take: setNX, give: compareAndDelete}, again: again}
+		l.renewal.blind = blind
+		return l
+	}))
+}
+
+// renewing is a lock on one node that renews its lease.
+func renewing(name, title string, mistakes Mistakes, needs []command.Feature, made func(Config, Env) *watchdog) Algorithm {
 	mistakes.KeepRenewing, mistakes.NeverRenew, mistakes.RenewsAfterWork, mistakes.RenewalGivesUp = true, true, true, true
-	register(Algorithm{
+	return Algorithm{
 		Mistakes: mistakes, Needs: needs,
 		Name: name, Title: title, MinNodes: 1, MaxNodes: 1, Tokens: separate, Points: []string{PointBeforeExtend},
 		New: func(c Config, env Env) Lock {
-			l := &watchdog{single: single{Config: c, env: env, take: setNX, give: compareAndDelete}, again: again}
-			l.renewal = renewal{Config: c, env: env, extend: l.extend, remaining: l.single.Remaining, blind: blind}
+			l := made(c, env)
+			l.renewal.Config, l.renewal.env, l.renewal.extend, l.renewal.remaining = c, env, l.extend, l.single.Remaining
 			return l
 		},
-	})
+	}
 }
 
 // watchdog is a lock on one node that renews its lease.

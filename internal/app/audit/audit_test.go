@@ -102,6 +102,8 @@ var audited = []struct {
 	{"watchdog-blind", "", []string{"owner-only"}}, // it renews the key of the next holder, and believes it its own
 	{"set-ifeq", "", nil},
 	{"set-ifeq", "renewal_ends", []string{"lost-release", "progress"}},
+	{"hash-field", "", nil},
+	{"hash-field", "renewal_ends", []string{"lost-release", "progress"}},
 	{"delifeq", "", nil},
 	{"delifeq", "value", []string{"late-release"}},
 	{"linearizable", "", nil},

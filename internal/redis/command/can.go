@@ -39,9 +39,9 @@ var abilities = buildAbilities()
 func buildAbilities() map[string]Can {
 	t := make(map[string]Can)
 	for names, can := range map[string]Can{
-		`SETNX MSETNX INCR DECR INCRBY DECRBY INCRBYFLOAT APPEND SETRANGE SETBIT BITFIELD HSET HMSET HSETNX HINCRBY HINCRBYFLOAT
+		`SETNX MSETNX INCR DECR INCRBY DECRBY INCRBYFLOAT APPEND SETRANGE SETBIT BITFIELD HSETNX HINCRBY HINCRBYFLOAT
 		LPUSH RPUSH SADD XADD`: CanSet,
-		`SET SETEX PSETEX GETSET MSET MSETEX INCREX HSETEX ZADD ZINCRBY`:                                        CanSet | CanLengthen,
+		`SET SETEX PSETEX GETSET MSET MSETEX INCREX HSET HMSET HSETEX ZADD ZINCRBY`:                             CanSet | CanLengthen,
 		`EXPIRE PEXPIRE EXPIREAT PEXPIREAT PERSIST GETEX HEXPIRE HEXPIREAT HGETEX HPERSIST HPEXPIRE HPEXPIREAT`: CanLengthen,
 		`DEL UNLINK DELEX DELIFEQ GETDEL HDEL HGETDEL LREM SREM ZREM ZREMRANGEBYSCORE FLUSHDB FLUSHALL`:         CanEnd,
 		takers:  CanEnd,
@@ -87,6 +87,10 @@ func CanDo(words []string, isKey func(word string) bool) Can {
 		}
 		if option("XX") || option("IFEQ") {
 			return CanLengthen
+		}
+	case "HSETEX":
+		if slices.ContainsFunc(words[2:], func(word string) bool { return strings.EqualFold(word, "FNX") }) {
+			return CanSet
 		}
 	case "GETEX":
 		if len(words) < 3 {

@@ -29,12 +29,13 @@ const (
 	UNWATCH
 	EXEC
 	DELIFEQ
+	HSETEX
 )
 
 var opNames = [...]string{PING: "ping", GET: "get", SET: "set", DEL: "del", PEXPIRE: "pexpire",
 	PTTL: "pttl", INCR: "incr", WAIT: "wait", EVAL: "eval",
 	RPUSH: "rpush", LRANGE: "lrange", WATCH: "watch", UNWATCH: "unwatch", EXEC: "exec",
-	DELIFEQ: "delifeq"}
+	DELIFEQ: "delifeq", HSETEX: "hsetex"}
 
 func (o Op) String() string {
 	if int(o) < len(opNames) && opNames[o] != "" {
@@ -46,7 +47,7 @@ func (o Op) String() string {
 // Command is one request to one node.
 type Command struct {
 	Op Op
-	// NX makes SET do nothing where the key exists.
+	// NX makes SET do nothing where the key exists, and HSETEX where the field does.
 	NX bool
 	// Discard makes EXEC end the transaction with DISCARD instead.
 	Discard bool
@@ -60,14 +61,14 @@ type Command struct {
 
 	Key   string
 	Value string
-	// TTL is the expiry of SET (0: none) and PEXPIRE, in whole milliseconds;
+	// TTL is the expiry of SET and HSETEX (0: none) and PEXPIRE, in whole milliseconds;
 	// for WAIT its timeout on the server.
 	TTL time.Duration
 	// Replicas is how many replicas WAIT waits for.
 	Replicas int
 	// Script, Keys and Args belong to EVAL. Args are also the elements of RPUSH
 	// (none: the server refuses it), Keys those of WATCH. With one of Args SET
-	// writes only where the key has that value (IFEQ).
+	// writes only where the key has that value (IFEQ). Of HSETEX they are the field.
 	Script *Script
 	Keys   []string
 	Args   []string
@@ -87,7 +88,7 @@ func (c Command) Within(d time.Duration) Command {
 // Refusal is the error, in Redis's words, with which a node answers what the command
 // does not take; empty: it takes all that it was given.
 func (c *Command) Refusal() string {
-	if c.NX && (c.Op != SET || len(c.Args) > 0) || c.Discard && c.Op != EXEC {
+	if c.NX && c.Op != HSETEX && (c.Op != SET || len(c.Args) > 0) || c.Discard && c.Op != EXEC {
 		return "ERR syntax error"
 	}
 	if c.TTL < 0 && c.Op == SET {
@@ -125,6 +126,11 @@ func SetIfEq(key, value, match string, ttl time.Duration) Command {
 
 // DelIfEq removes a key that has the value.
 func DelIfEq(key, value string) Command { return Command{Op: DELIFEQ, Key: key, Value: value} }
+
+// HSetNX writes a field that the hash does not have, with an expiry of its own.
+func HSetNX(key, field, value string, ttl time.Duration) Command {
+	return Command{Op: HSETEX, Key: key, Args: []string{field}, Value: value, TTL: ttl, NX: true}
+}
 
 // Del removes a key.
 func Del(key string) Command { return Command{Op: DEL, Key: key} }

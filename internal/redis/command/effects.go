@@ -56,6 +56,9 @@ func expire(a act, k Key) Result {
 	if o.Wrong || !ok || !within || !k.there() {
 		return same(k)
 	}
+	if k.OfField && (absolute || n > 0) {
+		return obscured()
+	}
 	switch o.compare(until, k.Expires) {
 	case no:
 		return same(k)
@@ -102,7 +105,7 @@ func (a *act) endAt(k Key, until Span, absolute bool) Result {
 }
 
 func persist(_ act, k Key) Result {
-	if k.Expires == (Span{}) {
+	if k.Expires == (Span{}) || k.OfField {
 		return same(k)
 	}
 	k.Expires = Span{}

@@ -14,7 +14,7 @@ const (
 	Absent Holds = iota
 	// Text: a string.
 	Text
-	// Hash: a hash, whose fields have no expiries of their own.
+	// Hash: a hash. Where it has one field, that can have an expiry of its own (Key.OfField); others are not replayed.
 	Hash
 	// List, Members and Sorted: a list, a set, and a sorted set. Of what takes elements without naming them it is not known what it leaves.
 	List
@@ -34,6 +34,8 @@ type Key struct {
 	Fields map[string]string
 	// Expires is when the key goes by itself; zero: never.
 	Expires Span
+	// OfField: Expires is the expiry of the hash's only field, and not of the key.
+	OfField bool
 }
 
 // Span is an instant in ms since 1970 that is known to lie between two others,
@@ -96,7 +98,7 @@ func (k Key) members(shared func(string) bool) string {
 
 // Equal reports that both are known, and the same.
 func (k Key) Equal(o Key) bool {
-	return k.Holds != Unclear && k.Holds == o.Holds && k.Value == o.Value && k.Expires == o.Expires &&
+	return k.Holds != Unclear && k.Holds == o.Holds && k.Value == o.Value && k.Expires == o.Expires && k.OfField == o.OfField &&
 		maps.Equal(k.Fields, o.Fields) && slices.Equal(k.Items, o.Items)
 }
 

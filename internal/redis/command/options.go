@@ -12,6 +12,7 @@ const (
 	SetTakes    = "NX XX GET KEEPTTL EX PX EXAT PXAT"
 	setTakes    = SetTakes + " IFEQ IFNE IFDEQ IFDNE"
 	msetexTakes = "NX XX KEEPTTL EX PX EXAT PXAT"
+	hsetexTakes = msetexTakes
 	GetexTakes  = "PERSIST EX PX EXAT PXAT"
 	ExpireTakes = "NX XX GT LT"
 	delexTakes  = "IFEQ IFNE IFDEQ IFDNE"

@@ -71,6 +71,14 @@ func (r *Replay) See(c Executed, mayBeGone bool) Change {
 		return r.clear(e, c)
 	case over:
 		o := r.result(e, c, Key{})
+		if r.OfField { // Redis may not have removed the field yet, and lets HPEXPIRE bring it back then
+			switch alive := r.result(e, c, r.Key).Did; {
+			case alive == Extended || alive == Obscured:
+				o = obscured()
+			case alive == Kept && o.Did == Kept:
+				return Change{}
+			}
+		}
 		o.Expired = true
 		r.Key = o.After
 		return o.Change
@@ -98,11 +106,16 @@ func (r *Replay) Concerns(c Executed) bool {
 	return e.effect != nil && e.concerns(r, c)
 }
 
-// Outcomes are what a command can do to the key where it is as k says, and has not run out.
+// Outcomes are what a command can do to the key where it is as k says, and has not run out. Of a field that had run out a server says
+// nothing where another is written in its place.
 func (r *Replay) Outcomes(c Executed, k Key) []Result {
 	e := lookup(c.Words)
 	if k.Holds != Unclear {
-		return []Result{r.result(e, c, k)}
+		outcomes := []Result{r.result(e, c, k)}
+		if _, perhaps := k.life(c.At); perhaps && k.OfField {
+			outcomes = append(outcomes, r.result(e, c, Key{}))
+		}
+		return outcomes
 	}
 	var list []Result
 	for _, k := range strangers {
@@ -116,6 +129,7 @@ func (r *Replay) Outcomes(c Executed, k Key) []Result {
 var strangers = []Key{
 	{}, {Holds: Text}, {Holds: Text, Value: "7", Expires: At(1 << 60)},
 	{Holds: Hash, Fields: map[string]string{"": ""}}, {Holds: Hash, Fields: map[string]string{"\x00": ""}, Expires: At(1 << 60)},
+	{Holds: Hash, Fields: map[string]string{"": ""}, Expires: At(1 << 60), OfField: true},
 	{Holds: List, Items: []string{""}}, {Holds: Members, Fields: map[string]string{"": ""}},
 	{Holds: Sorted, Fields: map[string]string{"": "0"}},
 }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server/servertest"
 )
 
@@ -215,6 +216,89 @@ func TestReplayIsRedis(t *testing.T) {
 	if known < all/3 {
 		t.Errorf("the key is known after %d of %d commands only", known, all)
 	}
+}
+
+// TestReplayOfFieldsIsRedis: so it is with fields that have an expiry of their own, on servers that know them.
+func TestReplayOfFieldsIsRedis(t *testing.T) {
+	for _, version := range []string{"redis-8.2", "valkey-9.1"} {
+		t.Run(version, func(t *testing.T) {
+			t.Setenv("REDLOCK_SIM_REDIS_SERVER", suite.Server(t, version))
+			r := startRedis(t)
+			known, all := 0, 0
+			rapid.Check(t, func(t *rapid.T) {
+				now := epoch
+				r.setClock(t, now) // no field ends at a whole second: not all commands take the same of the two milliseconds there for the last
+				r.do("flushall")
+				replay := command.Replay{Name: "lock", Server: r.server}
+				var story []string
+				for range rapid.IntRange(1, 30).Draw(t, "length") {
+					if rapid.IntRange(0, 3).Draw(t, "tick") == 0 {
+						now += rapid.Int64Range(1, 3).Draw(t, "seconds")
+						r.setClock(t, now)
+					}
+					words := drawFieldWords(t, now)
+					err := r.do(words...).Err()
+					story = append(story, fmt.Sprintf("%d: %q: %v", now-epoch, words, err))
+					was := replay.Key
+					change := replay.See(command.Executed{Words: words, At: command.At(1000 * now)}, false)
+					check(t, story, was, replay.Key, change, r.has("lock"), 1000*now)
+					if all++; replay.Holds != command.Unclear {
+						known++
+					}
+				}
+			})
+			if known < all/3 {
+				t.Errorf("the key is known after %d of %d commands only", known, all)
+			}
+		})
+	}
+}
+
+// setClock lets the clock stand at a second, also for commands: Valkey looks at it now and then.
+func (r *realRedis) setClock(t rapid.TB, s int64) {
+	t.Helper()
+	r.Set(t, s)
+	suite.Succeeds(t, "the clock", func() error {
+		r.do("set", "probe", "x", "px", "1000")
+		if ends := r.do("pexpiretime", "probe").Val(); ends != 1000*(s+1) {
+			return fmt.Errorf("%v", ends)
+		}
+		return nil
+	})
+}
+
+// drawFieldWords draws a command about a field of the hash "lock", or the hash.
+func drawFieldWords(t *rapid.T, now int64) []string {
+	pick := func(what string, from ...string) string { return rapid.SampledFrom(from).Draw(t, what) }
+	ms := func() string { return pick("ms", "1500", "2500", "2500", "0", "-5", "x") }
+	at := func() string { return strconv.FormatInt(1000*now+rapid.Int64Range(-1, 2).Draw(t, "at")*1000+500, 10) }
+	field := func() string { return pick("field", "a", "a", "a", "a", "b") }
+	ends := func() string {
+		return pick("ends", "PX "+ms(), "PX 2500", "PX 2500", "px 1500", "PXAT "+at(), "KEEPTTL", "", "PX 1000 EX 1")
+	}
+	drawn := []func() string{
+		func() string { return "HSETEX lock FNX " + ends() + " FIELDS 1 " + field() + " v" },
+		func() string { return "HSETEX lock " + ends() + pick("xx", "", " fxx") + " FIELDS 1 " + field() + " w" },
+		func() string { return "HSETEX lock PX 2500 FIELDS " + pick("n", "2 a v b v", "1 a", "0", "2 a v") },
+		func() string {
+			return "HPEXPIRE lock " + ms() + pick("than", "", "", " NX", " XX", " GT", " LT") + " FIELDS 1 " + field()
+		},
+		func() string { return "HPEXPIREAT lock " + at() + " FIELDS 1 " + field() },
+		func() string { return "HPEXPIRE lock 2500 FIELDS " + pick("n", "2 a b", "1") },
+		func() string { return pick("one", "HPERSIST", "HGETDEL", "HPTTL") + " lock FIELDS 1 " + field() },
+		func() string {
+			return pick("set", "HSET", "HSET", "HSETNX", "HMSET") + " lock " + field() + pick("value", " v", " 7")
+		},
+		func() string { return pick("one", "HDEL", "HGET", "HEXISTS") + " lock " + field() },
+		func() string {
+			return pick("key", "PERSIST", "PEXPIRE", "HGETALL", "PTTL") + " lock" + pick("ms", "", " 2500")
+		},
+		func() string { return "DEL lock" },
+		func() string { return "DEL lock" },
+		func() string { return "HSETEX lock FNX PX 2500 FIELDS 1 a v" },
+		func() string { return "HINCRBY lock " + field() + " 1" },
+	}
+	return strings.Fields(rapid.SampledFrom(drawn).Draw(t, "kind")())
 }
 
 // check compares what a replay says with what the server has.

@@ -21,6 +21,9 @@ var (
 	b         = command.Key{Holds: command.Text, Value: "b"}
 	bUntil    = command.Key{Holds: command.Text, Value: "b", Expires: command.At(5000)}
 	bInSecond = command.Key{Holds: command.Text, Value: "b", Expires: command.At(2000)}
+
+	fieldForever  = command.Key{Holds: command.Hash, Fields: map[string]string{"f": "v"}}
+	fieldInSecond = command.Key{Holds: command.Hash, Fields: map[string]string{"f": "v"}, Expires: command.At(2000), OfField: true}
 )
 
 // What the installed server does not know; it is 1000 ms after 1970.
@@ -67,10 +70,23 @@ func TestReplayOfNewerCommands(t *testing.T) {
 		{redis84, "MSETEX 2 other 1 lock b XX", a, command.Obscured, unclear},
 		{redis84, "MSETEX 1 other lock PX 1000", a, command.Kept, a},
 		{redis84, "MSETEX 3 other 1 lock b", a, command.Kept, a},
-		{redis84, "HSETEX lock PX 5 FIELDS 1 f v", absent, command.Obscured, unclear},
+		{redis84, "HSETEX lock PX 1000 FIELDS 1 f v", absent, command.Wrote, fieldInSecond},
+		{redis84, "HSETEX lock FNX PX 5 FIELDS 1 f v", fieldInSecond, command.Kept, fieldInSecond},
+		{redis84, "HSETEX lock KEEPTTL FIELDS 1 f v", fieldInSecond, command.Obscured, unclear},
+		{redis84, "HSETEX lock PX 5 FIELDS 2 f v g v", absent, command.Obscured, unclear},
+		{redis84, "HSET lock f v", fieldInSecond, command.Wrote, fieldForever},
+		{redis84, "HSET lock g v", fieldInSecond, command.Obscured, unclear},
+		{redis84, "HDEL lock f", fieldInSecond, command.Deleted, absent},
+		{redis84, "HDEL lock g", fieldInSecond, command.Kept, fieldInSecond},
+		{redis84, "HPEXPIRE lock 1000 FIELDS 1 f", fieldForever, command.Extended, fieldInSecond},
+		{redis84, "HPEXPIRE lock 1000 FIELDS 1 g", fieldForever, command.Kept, fieldForever},
+		{redis84, "HPEXPIRE lock 0 FIELDS 1 f", fieldInSecond, command.Deleted, absent},
+		{redis84, "HPERSIST lock FIELDS 1 f", fieldInSecond, command.Extended, fieldForever},
+		{redis84, "PEXPIRE lock 5", fieldInSecond, command.Obscured, unclear},
+		{redis84, "PERSIST lock", fieldInSecond, command.Kept, fieldInSecond},
 		{redis84, "HSETEX lock PX 5 FIELDS 1 f v", a, command.Kept, a},
-		{redis84, "HPEXPIRE lock 5 FIELDS 1 f", hash, command.Obscured, unclear},
-		{redis84, "HGETDEL lock FIELDS 1 f", hash, command.Obscured, unclear},
+		{redis84, "HPEXPIRE lock 5 FIELDS 2 f g", hash, command.Obscured, unclear},
+		{redis84, "HGETDEL lock FIELDS 1 f", hash, command.Deleted, absent},
 		{redis84, "HGETEX lock PERSIST FIELDS 1 f", absent, command.Kept, absent},
 		{redis84, "HPTTL lock FIELDS 1 f", hash, command.Kept, hash},
 		{redis84, "DIGEST lock", a, command.Kept, a},

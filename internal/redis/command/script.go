@@ -45,6 +45,12 @@ type Store interface {
 	PTTL(key string) int64
 	// Incr returns ok false where the value is no integer.
 	Incr(key string) (n int64, ok bool)
+	HGet(key, field string) (value string, ok bool)
+	// HSet writes a field, which has no expiry of its own then.
+	HSet(key, field, value string)
+	HDel(key, field string) bool
+	// HPExpire returns false where the field is absent.
+	HPExpire(key, field string, ttl time.Duration) bool
 	RPush(key, element string) int64
 	LRange(key string) []string
 	// Time is the node's wall clock in microseconds since 1970.

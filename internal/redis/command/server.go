@@ -58,6 +58,8 @@ type Feature struct {
 var (
 	SetWithIfEq = Feature{"SET with IFEQ", Server{Major: 8, Minor: 4}, Server{Valkey: true, Major: 8, Minor: 1}}
 	DeletesIfEq = Feature{Name: "DELIFEQ", Valkey: Server{Valkey: true, Major: 9}}
+	// ExpiresFields comes with HPEXPIRE (Redis 7.4) and HGETDEL.
+	ExpiresFields = Feature{"HSETEX", Server{Major: 8}, Server{Valkey: true, Major: 9}}
 )
 
 // MigratesSlots is a feature that a fault uses.

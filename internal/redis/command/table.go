@@ -66,8 +66,10 @@ func buildTable() map[string]entry {
 		"SWAPDB": {unnamed, swap, 3, true},
 
 		"HSET": {first, hset, 4, false}, "HMSET": {first, hset, 4, false}, "HSETNX": {first, hset, 4, false},
-		"HINCRBY": {first, hincr, 4, false}, "HDEL": {first, hdel, 3, false}, "HSETEX": {first, makesHash, 2, false},
-		"HINCRBYFLOAT": {first, makesHash, 4, false},
+		"HINCRBY": {first, hincr, 4, false}, "HDEL": {first, hdel, 3, false}, "HSETEX": {first, hsetEX, 6, false},
+		"HINCRBYFLOAT": {first, makesHash, 4, false}, "HGETDEL": {first, hgetDel, 5, false},
+		"HPEXPIRE": {first, hexpire, 6, false}, "HEXPIRE": {first, hexpire, 6, false}, "HPEXPIREAT": {first, hexpire, 6, false},
+		"HEXPIREAT": {first, hexpire, 6, false}, "HPERSIST": {first, hpersist, 5, false},
 
 		"LPUSH": {first, push, 3, false}, "RPUSH": {first, push, 3, false}, "LPUSHX": {first, push, 3, false},
 		"RPUSHX": {first, push, 3, false}, "LREM": {first, lrem, 4, false}, "SADD": {first, sadd, 3, false},
@@ -121,4 +123,4 @@ const makers = `GEOADD VADD XADD`
 const stores = `GEOSEARCHSTORE SDIFFSTORE SINTERSTORE SUNIONSTORE ZDIFFSTORE ZINTERSTORE ZRANGESTORE ZUNIONSTORE`
 
 // hashFields change a hash that is there in ways that are not replayed.
-const hashFields = `HEXPIRE HEXPIREAT HGETDEL HGETEX HPERSIST HPEXPIRE HPEXPIREAT`
+const hashFields = `HGETEX`

@@ -28,6 +28,15 @@ func (c *Command) Words() []string {
 	case EVAL:
 		words = append(words, c.Script.Lua, strconv.Itoa(len(c.Keys)))
 		words = append(append(words, c.Keys...), c.Args...)
+	case HSETEX:
+		words = append(words, c.Key)
+		if c.NX {
+			words = append(words, "fnx")
+		}
+		if c.TTL > 0 {
+			words = append(words, "px", Itoa(Milliseconds(c.TTL)))
+		}
+		words = append(words, "fields", "1", c.Args[0], c.Value)
 	case DELIFEQ:
 		words = append(words, c.Key, c.Value)
 	case RPUSH:

@@ -18,7 +18,7 @@ func TestWords(t *testing.T) {
 		"pexpire k -5": command.PExpire("k", -5*time.Millisecond), "wait 2 100": command.Wait(2, 100*time.Millisecond),
 		"rpush k a b": command.RPush("k", "a", "b"), "lrange k 0 -1": {Op: command.LRANGE, Key: "k"},
 		"set k v ifeq w px 5": command.SetIfEq("k", "v", "w", 5*time.Millisecond), "set k v ifeq w": command.SetIfEq("k", "v", "w", 0),
-		"delifeq k v":         command.DelIfEq("k", "v"),
+		"delifeq k v": command.DelIfEq("k", "v"), "hsetex k fnx px 5 fields 1 f v": command.HSetNX("k", "f", "v", 5*time.Millisecond),
 		"watch k l":           {Op: command.WATCH, Keys: []string{"k", "l"}},
 		"eval|return 1|1|k|a": command.Eval(script, []string{"k"}, "a"),
 	} {

@@ -91,7 +91,7 @@ func (x *call) expireAt(key string, at int64) {
 func (x *call) persist(key string) bool {
 	m := x.n.Memory
 	i := m.Find(key)
-	if i < 0 || m.Items[i].Expires == 0 {
+	if i < 0 || m.Items[i].Expires == 0 || m.Items[i].OfField {
 		return false
 	}
 	m.ExpireAt(i, 0)
@@ -107,7 +107,7 @@ func ttl(unit int64, absolute bool) func(x *call, w []string) {
 		switch {
 		case it == nil:
 			x.integer(-2)
-		case it.Expires == 0:
+		case it.Expires == 0 || it.OfField:
 			x.integer(-1)
 		case absolute:
 			x.integer((it.Expires + unit/2) / unit)

@@ -124,6 +124,10 @@ func Unconditional(words []string, db int) []string {
 		if o.Expiry != "" && o.Expiry != "KEEPTTL" {
 			words = append(words, o.Number)
 		}
+	case name == "HSETEX": // Redis writes FNX and FXX down
+		return slices.DeleteFunc(slices.Clone(words), func(word string) bool {
+			return strings.EqualFold(word, "FNX") || strings.EqualFold(word, "FXX")
+		})
 	case name == "MSETNX":
 		return append([]string{"MSET"}, words[1:]...)
 	case name == "RENAMENX":

@@ -331,7 +331,7 @@ func (k *followed) settle(units []unit, b *Batch) {
 // settleAlone records entries that no command explains: the server did that by itself, or for a client that has waited until now.
 func (k *followed) settleAlone(n int, at command.Span) {
 	for range n {
-		if e := &k.Effects[0]; e.ByItself() || e.removes() && k.ranOut(k.Replay.Key, at) {
+		if e := &k.Effects[0]; e.ByItself(k.Replay.Key) || e.removes(k.Replay.Key) && k.ranOut(k.Replay.Key, at) {
 			k.RecordOwn(at)
 		} else {
 			k.RecordUnexplained(at)

@@ -27,22 +27,23 @@ type Effect struct {
 }
 
 // ByItself reports that no command need have done it: the key ran out or was evicted, or the node got the data of another.
-func (e *Effect) ByItself() bool {
+func (e *Effect) ByItself(key command.Key) bool {
 	if e.Kind != journal.Effect {
 		return true
 	}
-	return e.First && e.removes()
+	return e.First && e.removes(key)
 }
 
-// removes reports that an entry takes one key away.
-func (e *Effect) removes() bool {
-	return len(e.Words) == 2 && (strings.EqualFold(e.Words[0], "del") || strings.EqualFold(e.Words[0], "unlink"))
+// removes reports that an entry takes one key away, or the only field of a hash, which has an end of its own.
+func (e *Effect) removes(key command.Key) bool {
+	return key.OfField && len(e.Words) == 3 && strings.EqualFold(e.Words[0], "hdel") ||
+		len(e.Words) == 2 && (strings.EqualFold(e.Words[0], "del") || strings.EqualFold(e.Words[0], "unlink"))
 }
 
 // RanOut reports that it may be a key that had run out when a command came across it. A script that looks at several keys removes
 // each where it meets it.
 func (e *Effect) RanOut(key command.Key, at command.Span) bool {
-	return e.ByItself() || e.removes() && !IsAlive(key, at)
+	return e.ByItself(key) || e.removes(key) && !IsAlive(key, at)
 }
 
 // SkipUnchanging passes over effects that leave the key as it is: no line need wait for them.
@@ -87,7 +88,8 @@ func (k *Key) TakeEffect(r command.Result, line Line, more bool) {
 func (k *Key) CloseBlock() {
 	b, now := k.Block, k.Replay.Key
 	k.Block = nil
-	b.Expired = now.Holds == command.Absent && b.Before.Expires != (command.Span{}) && b.Before.Expires.From < b.At.To
+	ends := b.Before.Expires
+	b.Expired = (now.Holds == command.Absent || b.wrote && b.Before.OfField) && ends != (command.Span{}) && ends.From < b.At.To
 	change, before := b.Change(now)
 	k.Now = b.Line
 	if change.Did != command.Kept && b.Line.Stranger {

@@ -259,6 +259,11 @@ func writtenFields(args []string) (from, step int) {
 	switch strings.ToUpper(args[0]) {
 	case "HSET", "HMSET", "HSETNX":
 		return 2, 2
+	case "HSETEX":
+		i := slices.IndexFunc(args, func(word string) bool { return strings.EqualFold(word, "FIELDS") })
+		if i > 0 {
+			return i + 2, 2
+		}
 	case "HINCRBY", "HINCRBYFLOAT":
 		return 2, len(args)
 	case "LPUSH", "RPUSH", "LPUSHX", "RPUSHX", "SADD":

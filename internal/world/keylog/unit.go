@@ -126,7 +126,7 @@ const (
 
 func (k *followed) kind(base command.Key, i int, at command.Span) entryKind {
 	e := &k.Effects[i]
-	if e.Kind != journal.Effect || e.removes() && k.ranOut(base, at) {
+	if e.Kind != journal.Effect || e.removes(base) && k.ranOut(base, at) {
 		return own
 	}
 	r := k.Replay

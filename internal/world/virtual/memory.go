@@ -68,7 +68,7 @@ func (n *redisModel) wipe() error {
 // evict implements keeper. A replica evicts nothing.
 func (n *redisModel) evict() error {
 	if !n.memory.Follows {
-		n.remove(func(it *model.Item) bool { return it.Expires != 0 })
+		n.remove(func(it *model.Item) bool { return it.Expires != 0 && !it.OfField })
 	}
 	return nil
 }

@@ -316,7 +316,13 @@ func (s *session) must(err error) {
 
 // askForAll lets the primary remove all that has run out, and tell its replicas.
 func (s *session) askForAll() {
+	if s.as.Valkey { // it looks for fields that have run out ten times a second, and nobody's question makes it do so
+		s.pass(150 * time.Millisecond)
+	}
 	s.settle()
+	if s.as.Valkey {
+		s.send(looking, "HGET", fieldKey, aField)
+	}
 	s.send(looking, append([]string{"EXISTS"}, allKeys()...)...)
 	s.pass(time.Millisecond)
 }
@@ -348,6 +354,12 @@ func (s *session) look() {
 		}
 		slices.Sort(keys)
 		var has []string
+		if s.as.Valkey { // it keeps a hash for a while of which all fields have run out
+			keys = slices.DeleteFunc(keys, func(key string) bool { return key == fieldKey })
+			if n.Name == s.primary { // a replica shows the field until its primary has removed it
+				has = append(has, fmt.Sprintf("%s: %q", fieldKey, ask("HGET", fieldKey, aField).Text))
+			}
+		}
 		for _, key := range keys {
 			read := map[string][]string{"string": {"GET", key}, "list": {"LRANGE", key, "0", "-1"}, "hash": {"HGETALL", key},
 				"set": {"SMEMBERS", key}, "zset": {"ZRANGE", key, "0", "-1", "WITHSCORES"}}[ask("TYPE", key).Text]

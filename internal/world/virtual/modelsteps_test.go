@@ -174,7 +174,9 @@ var (
 	// mixedKeys often hold what scripts and transactions do not expect.
 	mixedKeys   = append([]string{"l", "h"}, anyKeys...)
 	counterKeys = []string{"lock:token", "count"}
-	logKey      = resource.Config{Key: "resource"}.LogKey()
+	// fieldKey has a field with an expiry of its own.
+	fieldKey, aField = "locks", "lock"
+	logKey           = resource.Config{Key: "resource"}.LogKey()
 )
 
 // allKeys are the keys of all commands.
@@ -192,6 +194,9 @@ func (d *drawer) command() command.Command {
 	key := d.of(append(append([]string{logKey}, anyKeys...), counterKeys...)...)
 	if d.trial.as.Valkey && d.IntN(3) == 0 {
 		return d.ifEqual(d.of(mixedKeys...))
+	}
+	if d.trial.as.Valkey && d.IntN(3) == 0 {
+		return d.ofField()
 	}
 	switch d.IntN(13) {
 	case 0:
@@ -237,6 +242,21 @@ func (d *drawer) command() command.Command {
 	return d.script()
 }
 
+// ofField draws what a lock does that is a field of a hash.
+func (d *drawer) ofField() command.Command {
+	owner := d.of("c1-0", "c2-0")
+	if n := d.IntN(5); n < 2 {
+		c := command.HSetNX(fieldKey, aField, owner, d.ttl())
+		c.NX = n == 0
+		return c
+	}
+	for {
+		if c := d.script(); strings.HasSuffix(c.Script.Name, "-field") {
+			return c
+		}
+	}
+}
+
 // ifEqual draws a command that looks at the key's value.
 func (d *drawer) ifEqual(key string) command.Command {
 	value := d.of("", "x", "c1-0")
@@ -276,6 +296,9 @@ func (d *drawer) queued() command.Command {
 // script draws a call of one of the locks' scripts, or of the resource's.
 func (d *drawer) script() command.Command {
 	scripts := append(lock.Scripts(), resource.Scripts()...)
+	if !d.trial.as.Valkey {
+		scripts = slices.DeleteFunc(scripts, func(s *command.Script) bool { return strings.HasSuffix(s.Name, "-field") })
+	}
 	s := scripts[d.IntN(len(scripts))]
 	owner, key, counter := d.of("c1-0", "c2-0"), d.of(mixedKeys...), d.of(counterKeys...)
 	number := func() string { return d.of("0", "1", "2", "40", "100") }
@@ -285,6 +308,8 @@ func (d *drawer) script() command.Command {
 		return command.Eval(s, []string{key}, owner)
 	case "extend", "extend-or-set", "set":
 		return command.Eval(s, []string{key}, owner, ms)
+	case "release-field", "extend-field", "set-field":
+		return command.Eval(s, []string{d.of(fieldKey, fieldKey, fieldKey, "l")}, aField, owner, ms)
 	case "acquire-counted":
 		return command.Eval(s, []string{key, counter}, owner, ms)
 	case "pair":

@@ -1,9 +1,6 @@
 package model
 
-import (
-	"slices"
-	"strings"
-)
+import "github.com/redlock-sim/redlock-sim/internal/redis/command"
 
 // Item is a key with what it holds. Whoever changes it makes its parts anew: others may
 // have copies of the item, which share them.
@@ -18,6 +15,8 @@ type Item struct {
 	Members *Members
 	// Expires is in milliseconds since 1970; 0: never.
 	Expires int64
+	// OfField: that is the expiry of the hash's only field, and not of the key.
+	OfField bool
 }
 
 // Kind is what a key holds.
@@ -62,10 +61,9 @@ func (it *Item) Owner() string {
 	if it.Kind() != Hash {
 		return it.Value
 	}
-	var names []string
+	k := command.Key{Holds: command.Hash, Fields: make(map[string]string)}
 	for _, f := range it.Members.List {
-		names = append(names, f.Name)
+		k.Fields[f.Name] = f.Value
 	}
-	slices.Sort(names)
-	return strings.Join(names, ",")
+	return k.Owner(func(string) bool { return false })
 }

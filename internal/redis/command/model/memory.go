@@ -247,7 +247,7 @@ func (m *Memory) PTTL(key string) int64 {
 	if i < 0 {
 		return -2
 	}
-	if m.Items[i].Expires == 0 {
+	if m.Items[i].Expires == 0 || m.Items[i].OfField {
 		return -1
 	}
 	return m.Items[i].Expires - m.Milliseconds()
@@ -347,6 +347,8 @@ func (m *Memory) Do(c *command.Command) command.Reply {
 		return m.set(c)
 	case command.DEL:
 		return bitReply(m.Del(c.Key))
+	case command.HSETEX:
+		return m.hsetEX(c)
 	case command.DELIFEQ:
 		return m.delIfEq(c)
 	case command.PEXPIRE:

@@ -9,7 +9,7 @@ import (
 // writes reports whether Redis takes a command for a write, whatever it does then.
 func writes(op command.Op) bool {
 	switch op {
-	case command.SET, command.DEL, command.PEXPIRE, command.INCR, command.RPUSH, command.DELIFEQ:
+	case command.SET, command.DEL, command.PEXPIRE, command.INCR, command.RPUSH, command.DELIFEQ, command.HSETEX:
 		return true
 	}
 	return false
@@ -50,6 +50,23 @@ func (m refusing) Del(key string) bool { return !m.stops(command.DEL) && m.Memor
 // PExpire may refuse.
 func (m refusing) PExpire(key string, ttl time.Duration) bool {
 	return !m.stops(command.PEXPIRE) && m.Memory.PExpire(key, ttl)
+}
+
+// HSet may refuse, as SET does.
+func (m refusing) HSet(key, field, value string) {
+	if !m.stops(command.SET) {
+		m.Memory.HSet(key, field, value)
+	}
+}
+
+// HDel may refuse, as DEL does.
+func (m refusing) HDel(key, field string) bool {
+	return !m.stops(command.DEL) && m.Memory.HDel(key, field)
+}
+
+// HPExpire may refuse, as PEXPIRE does.
+func (m refusing) HPExpire(key, field string, ttl time.Duration) bool {
+	return !m.stops(command.PEXPIRE) && m.Memory.HPExpire(key, field, ttl)
 }
 
 // Incr may refuse.

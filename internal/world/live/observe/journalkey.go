@@ -179,7 +179,7 @@ func (a *alignment) countRemoved(lines []numbered, i int) int {
 			if e.Number > a.all {
 				return n
 			}
-			if !e.ByItself() {
+			if !e.ByItself(a.after[i+n]) {
 				return impossible
 			}
 			n++

@@ -279,7 +279,7 @@ func (j *journalReader) finish(read, seen int) {
 			continue // they have come since then, and the effects may be theirs
 		}
 		for len(k.Effects) > 0 && k.Effects[0].Number <= read {
-			if k.Effects[0].ByItself() {
+			if k.Effects[0].ByItself(k.Replay.Key) {
 				k.RecordOwn(j.now())
 			} else {
 				k.RecordUnexplained(j.now())

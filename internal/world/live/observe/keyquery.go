@@ -19,6 +19,8 @@ type keyState struct {
 	ttl    history.Int
 	// ends is when the key ends in ms since 1970, where the server says so: from Redis 7 on.
 	ends history.Int
+	// fieldEnds is when the only field of a hash ends, in ms since 1970, where it has an end of its own; ttl is for how long it lives then.
+	fieldEnds history.Int
 	// evicted is how many keys the server has evicted since it started.
 	evicted int64
 	// till is when the script read it, at the latest, in ms since 1970. MONITOR shows a script when it begins.
@@ -32,16 +34,25 @@ local held = {}
 if kind == 'string' then held = {redis.call('get', KEYS[1])} end
 if kind == 'hash' then
 	local size = redis.pcall('hlen', KEYS[1])
-	if type(size) == 'number' and size <= 1000 then held = redis.pcall('hgetall', KEYS[1]) end
+	if type(size) == 'number' and size <= 1000 then
+		held = redis.pcall('hgetall', KEYS[1])
+		if #held == 0 then kind = 'none' end
+	end
 end
 if kind == 'list' and redis.call('llen', KEYS[1]) <= 1000 then held = redis.call('lrange', KEYS[1], 0, -1) end
 if kind == 'set' and redis.call('scard', KEYS[1]) <= 1000 then held = redis.call('smembers', KEYS[1]) end
 if kind == 'zset' and redis.call('zcard', KEYS[1]) <= 1000 then held = redis.call('zrange', KEYS[1], 0, -1, 'withscores') end
+local ofField = -1
+if kind == 'hash' and #held > 0 then
+	local names = {}
+	for i = 1, #held, 2 do names[#names + 1] = held[i] end
+	for _, at in ipairs(redis.pcall('hpexpiretime', KEYS[1], 'FIELDS', #names, unpack(names))) do ofField = math.max(ofField, at) end
+end
 local ends = redis.pcall('pexpiretime', KEYS[1])
 local evicted = string.match(redis.call('info', 'stats'), 'evicted_keys:(%d+)')
 local now = redis.call('time')
 return {kind, held, redis.call('pttl', KEYS[1]), type(ends) == 'number' and ends or -1, tonumber(evicted or 0),
-	now[1] * 1000 + math.floor(now[2] / 1000), ARGV[1]}`
+	now[1] * 1000 + math.floor(now[2] / 1000), ofField, ARGV[1]}`
 
 // keyQuery is a question to a node about the key. state and err are for reading after
 // done.
@@ -70,7 +81,7 @@ const lookWithin = 2 * time.Second
 // readKeyState reads the state of a key in one step that carries mark.
 func readKeyState(ctx context.Context, n *server.Node, key, mark string) (keyState, error) {
 	reply, err := n.Admin.Eval(ctx, lookScript, []string{key}, mark).Slice()
-	if err != nil || len(reply) != 7 {
+	if err != nil || len(reply) != 8 {
 		return keyState{}, fmt.Errorf("failed to look at the key on node %s: %w", n.Name, err)
 	}
 	kind, _ := reply[0].(string)
@@ -96,6 +107,14 @@ func readKeyState(ctx context.Context, n *server.Node, key, mark string) (keySta
 	}
 	if end >= 0 {
 		s.ends = history.Some(end)
+	}
+	switch at, _ := reply[6].(int64); {
+	case at < 0:
+	case len(s.fields) > 1 || ms >= 0:
+		s.kind = "hash whose fields end"
+	default:
+		s.fieldEnds = history.Some(at)
+		s.ttl = history.Some(max(at-s.till, 0) * int64(time.Millisecond))
 	}
 	if ms >= 0 { // less says that there is no end, or no key
 		s.ttl = history.Some(ms * int64(time.Millisecond))
@@ -125,9 +144,12 @@ func (s keyState) key(at command.Span) (k command.Key) {
 	default:
 		return command.Key{Holds: command.Unclear}
 	}
-	if s.ends.IsSet() {
+	switch {
+	case s.fieldEnds.IsSet():
+		k.Expires, k.OfField = command.At(s.fieldEnds.V()), true
+	case s.ends.IsSet():
 		k.Expires = command.At(s.ends.V())
-	} else if s.ttl.IsSet() {
+	case s.ttl.IsSet():
 		ms := time.Duration(s.ttl.V()).Milliseconds()
 		k.Expires = command.Span{From: at.From + ms - 1, To: at.To + ms + 1}
 	}

@@ -89,6 +89,12 @@ func (o *overseer) compare(node string, ask func(...string) (string, error)) {
 	if err != nil {
 		o.t.Fatal(err)
 	}
+	if kind == "hash" { // the lock hash-field
+		_, _ = fmt.Sscanf(must("HPEXPIRETIME", o.key, "FIELDS", "1", "lock"), "[%d]", &ends)
+		if ends == -2 { // it has run out, and is not removed yet
+			kind = "none"
+		}
+	}
 	var seconds, micros int64
 	if _, err := fmt.Sscanf(must("TIME"), "[%d %d]", &seconds, &micros); err != nil {
 		o.t.Fatal(err)

@@ -37,7 +37,7 @@ func TestEveryServer(t *testing.T) {
 	redis(t)
 	for _, version := range suite.Versions() {
 		t.Run(version, func(t *testing.T) {
-			some := []string{"node-restart", "durability-power-cut", "failover-wait", "sentinel-failover", "set-ifeq", "delifeq"}
+			some := []string{"node-restart", "durability-power-cut", "failover-wait", "sentinel-failover", "set-ifeq", "delifeq", "hash-field"}
 			everyVariantOn(t, suite.Server(t, version), some, asExpected)
 		})
 	}
@@ -47,7 +47,7 @@ func TestEveryServer(t *testing.T) {
 func TestHistoryIsWhatValkeyHas(t *testing.T) {
 	redis(t)
 	asked, present := 0, 0
-	everyVariantOn(t, suite.Server(t, "valkey-9.1"), []string{"set-ifeq", "delifeq"}, func(t *testing.T, a *try) {
+	everyVariantOn(t, suite.Server(t, "valkey-9.1"), []string{"set-ifeq", "delifeq", "hash-field"}, func(t *testing.T, a *try) {
 		o := oversee(t, a)
 		asked, present = asked+o.asked, present+o.present
 	})

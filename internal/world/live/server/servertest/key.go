@@ -16,6 +16,9 @@ func KeyOf(do func(words ...string) any, name string) command.Key {
 		for i := 0; i < len(list); i += 2 {
 			k.Fields[list[i].(string)] = list[i+1].(string)
 		}
+		if len(list) == 0 { // all its fields have run out
+			return command.Key{}
+		}
 	case "list":
 		k.Holds = command.List
 		for _, item := range do("lrange", name, "0", "-1").([]any) {
@@ -35,6 +38,13 @@ func KeyOf(do func(words ...string) any, name string) command.Key {
 		}
 	default:
 		k.Holds = command.Unclear
+	}
+	if k.Holds == command.Hash && len(k.Fields) == 1 {
+		for field := range k.Fields {
+			if ends, ok := do("hpexpiretime", name, "FIELDS", "1", field).([]any); ok && ends[0].(int64) > 0 {
+				k.Expires, k.OfField = command.At(ends[0].(int64)), true
+			}
+		}
 	}
 	if at := do("pexpiretime", name).(int64); at > 0 {
 		k.Expires = command.At(at)

@@ -139,6 +139,8 @@ type Algorithm struct {
 	Keyless bool
 	// Replicas: it grants nothing on nodes without replicas.
 	Replicas bool
+	// Syncs: it grants nothing on nodes without an append-only file.
+	Syncs bool
 	// Pooled: it sends some commands over another connection of its pool.
 	Pooled bool
 	// Extends: its user can make a grant last longer (Extender).

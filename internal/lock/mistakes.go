@@ -28,7 +28,7 @@ type Mistakes struct {
 	RenewsAfterWork bool `json:"renews_after_work,omitempty" yaml:"own_thread" doc:"the watchdog has a thread of its own, or waits until the work that its client is busy with is done (bull 308)" default:"true" mistake:"false"`
 	// RenewalGivesUp: one answer that is an error costs the lock, and nobody is told.
 	RenewalGivesUp bool `json:"renewal_gives_up,omitempty" yaml:"renewal_retries" doc:"a renewal that is answered with an error, or not at all, is tried again when the next is due, or it is the last (redisson 2515)" default:"true" mistake:"false"`
-	IgnoreWait     bool `json:"ignore_wait,omitempty" yaml:"check_wait" doc:"look at how many replicas WAIT says have the key (redisson 3994)" default:"true" mistake:"false"`
+	IgnoreWait     bool `json:"ignore_wait,omitempty" yaml:"check_wait" doc:"look at what WAIT or WAITAOF answers: how many replicas have the key, or whether the disk has it (redisson 3994)" default:"true" mistake:"false"`
 	// TokenFirst: a later holder may have an older token.
 	TokenFirst bool `json:"token_first,omitempty" yaml:"token_after_grant" doc:"a token that is drawn beside the lock is drawn once the lock is granted, not before" default:"true" mistake:"false"`
 	// LateToken: a holder whose lease has ended has a newer token than the next one.

@@ -61,6 +61,14 @@ func TestEachMistakeShows(t *testing.T) {
 			_, r := l.Acquire()
 			return r.Outcome == lock.OK
 		}, false, true},
+		{"ignore WAITAOF", lock.Mistakes{IgnoreWait: true}, func(t *testing.T, m lock.Mistakes) any {
+			c := mistaken(m)
+			c.Algorithm = "set-nx-waitaof"
+			tb := newTable(1)
+			_, l := tb.sit(t, "c1", c) // there is no disk
+			_, r := l.Acquire()
+			return [2]bool{r.Outcome == lock.OK, tb.held("") == 1}
+		}, [2]bool{false, true}, [2]bool{true, false}},
 		{"enter unheld", lock.Mistakes{EnterUnheld: true}, func(t *testing.T, m lock.Mistakes) any {
 			tb, c := newTable(1), mistaken(m)
 			c.Algorithm, c.Retry.Attempts = "set-nx-px", 3

@@ -135,5 +135,8 @@ func (s *StandIn) NotApplicable(setup *Setup) string {
 	if a, _ := lock.Lookup(s.BuiltIn.Algorithm); s.Program == nil && a.Replicas && !setup.Nodes.Replicated() {
 		return "it waits for a replica, and the nodes have none"
 	}
+	if a, _ := lock.Lookup(s.BuiltIn.Algorithm); s.Program == nil && a.Syncs && !setup.Nodes.Persistence.AppendOnly() {
+		return "it waits for the node's append-only file, and the nodes keep none"
+	}
 	return setup.NotApplicable(&s.Ready)
 }

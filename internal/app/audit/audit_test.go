@@ -89,6 +89,8 @@ var audited = []struct {
 	{"set-nx-wait", "", nil},
 	{"set-nx-wait", "check_wait", nil}, // no lock on a replicated node keeps failover: that is by design
 	{"set-nx-wait-pooled", "", nil},
+	{"set-nx-waitaof", "", nil},
+	{"set-nx-waitaof", "check_wait", nil}, // what shows it is no case of a card
 	{"watchdog", "", nil},
 	{"watchdog", "extend", []string{"paused-holder", "no-resurrection"}},
 	{"watchdog", "stop_renewal", []string{"comes-back", "lost-release", "progress"}},

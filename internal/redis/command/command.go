@@ -30,12 +30,13 @@ const (
 	EXEC
 	DELIFEQ
 	HSETEX
+	WAITAOF
 )
 
 var opNames = [...]string{PING: "ping", GET: "get", SET: "set", DEL: "del", PEXPIRE: "pexpire",
 	PTTL: "pttl", INCR: "incr", WAIT: "wait", EVAL: "eval",
 	RPUSH: "rpush", LRANGE: "lrange", WATCH: "watch", UNWATCH: "unwatch", EXEC: "exec",
-	DELIFEQ: "delifeq", HSETEX: "hsetex"}
+	DELIFEQ: "delifeq", HSETEX: "hsetex", WAITAOF: "waitaof"}
 
 func (o Op) String() string {
 	if int(o) < len(opNames) && opNames[o] != "" {
@@ -62,7 +63,7 @@ type Command struct {
 	Key   string
 	Value string
 	// TTL is the expiry of SET and HSETEX (0: none) and PEXPIRE, in whole milliseconds;
-	// for WAIT its timeout on the server.
+	// for WAIT and WAITAOF the timeout on the server.
 	TTL time.Duration
 	// Replicas is how many replicas WAIT waits for.
 	Replicas int
@@ -151,6 +152,10 @@ func Incr(key string) Command { return Command{Op: INCR, Key: key} }
 func Wait(n int, timeout time.Duration) Command {
 	return Command{Op: WAIT, Replicas: n, TTL: timeout}
 }
+
+// WaitSynced asks (WAITAOF) until the server has synced the writes of this connection to its disk, or its timeout has passed; the first
+// element of the reply is 1 if it has.
+func WaitSynced(timeout time.Duration) Command { return Command{Op: WAITAOF, TTL: timeout} }
 
 // Eval runs a script.
 func Eval(s *Script, keys []string, args ...string) Command {

@@ -58,6 +58,8 @@ type Feature struct {
 var (
 	SetWithIfEq = Feature{"SET with IFEQ", Server{Major: 8, Minor: 4}, Server{Valkey: true, Major: 8, Minor: 1}}
 	DeletesIfEq = Feature{Name: "DELIFEQ", Valkey: Server{Valkey: true, Major: 9}}
+	// WaitsForSync: WAITAOF came with Redis 7.2, and could answer too early with appendfsync everysec until 8.0 (redis 13793).
+	WaitsForSync = Feature{Name: "WAITAOF with everysec", Redis: Server{Major: 8}}
 	// ExpiresFields comes with HPEXPIRE (Redis 7.4) and HGETDEL.
 	ExpiresFields = Feature{"HSETEX", Server{Major: 8}, Server{Valkey: true, Major: 9}}
 )

@@ -25,6 +25,8 @@ func (c *Command) Words() []string {
 		words = append(words, c.Key, Itoa(Milliseconds(c.TTL)))
 	case WAIT:
 		words = append(words, strconv.Itoa(c.Replicas), Itoa(Milliseconds(c.TTL)))
+	case WAITAOF:
+		words = append(words, "1", "0", Itoa(Milliseconds(c.TTL)))
 	case EVAL:
 		words = append(words, c.Script.Lua, strconv.Itoa(len(c.Keys)))
 		words = append(append(words, c.Keys...), c.Args...)

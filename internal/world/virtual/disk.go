@@ -13,6 +13,8 @@ import (
 type disk struct {
 	// synced is what a power cut leaves.
 	synced []model.Item
+	// syncedTo is how many writes that has.
+	syncedTo int64
 	// dirty says that memory differs from it, since the second that it names.
 	dirty bool
 	since int64
@@ -31,7 +33,7 @@ const second = 1_000_000 // in microseconds
 func (d *disk) started(n *redisModel, now int64, keep world.Keep) {
 	d.last = now / second
 	d.savesLater = n.persistence == world.RDB || n.persistence == world.AOFEverysec
-	d.dirty = false
+	d.dirty, d.syncedTo = false, 0
 	if keep != world.KeepData || n.persistence != world.AOFEverysec {
 		d.save(n)
 	}
@@ -41,6 +43,7 @@ func (d *disk) save(n *redisModel) {
 	d.dirty = false
 	if n.persistence != world.NoPersistence {
 		d.synced = append(d.synced[:0], n.memory.Items...)
+		d.syncedTo = n.memory.Writes
 	}
 }
 

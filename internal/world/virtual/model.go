@@ -89,7 +89,9 @@ func (n *redisModel) serve(k *call) bool {
 		k.reply = command.OKReply()
 	case k.cmd.Op == command.WAIT && n.memory.Follows:
 		k.reply = command.RefusedReply(waitFails)
-	case k.cmd.Op == command.WAIT:
+	case k.cmd.Op == command.WAITAOF && !n.persistence.AppendOnly():
+		k.reply = command.RefusedReply(waitAOFFails)
+	case k.cmd.Op == command.WAIT, k.cmd.Op == command.WAITAOF:
 		n.wait(k)
 		return false
 	default:

@@ -201,7 +201,7 @@ func (f *follower) detach() {
 	f.w.followers = slices.DeleteFunc(f.w.followers, func(o *follower) bool { return o == f })
 }
 
-// blocked is a WAIT without its answer.
+// blocked is a WAIT or a WAITAOF without its answer.
 type blocked struct {
 	call   *call
 	needs  int
@@ -211,17 +211,33 @@ type blocked struct {
 	done bool
 }
 
-// wait carries out WAIT: it answers once enough replicas have acknowledged the
+// waitAOFFails is what a node without an append-only file answers.
+const waitAOFFails = "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled."
+
+// local reports that it waits for the node's own disk.
+func (b *blocked) local() bool { return b.call.cmd.Op == command.WAITAOF }
+
+// hasEnough reports that a WAIT or a WAITAOF has what it waits for.
+func (n *redisModel) hasEnough(b *blocked) bool {
+	if b.local() {
+		return n.disk.syncedTo >= b.offset
+	}
+	return n.acknowledged(b.offset) >= b.needs
+}
+
+// wait carries out WAIT and WAITAOF: it answers once enough replicas have acknowledged the
 // writes of the connection, or after the timeout.
 func (n *redisModel) wait(k *call) {
 	b := &blocked{call: k, needs: k.cmd.Replicas, offset: k.conn.written}
-	if n.acknowledged(b.offset) >= b.needs {
+	if n.hasEnough(b) {
 		n.unblock(b)
 		return
 	}
 	n.blocked = append(n.blocked, b)
 	for _, f := range n.followers {
-		n.askProgress(f)
+		if !b.local() {
+			n.askProgress(f)
+		}
 	}
 	if k.cmd.TTL > 0 {
 		b.due = n.memory.Milliseconds() + command.Milliseconds(k.cmd.TTL)
@@ -251,8 +267,9 @@ func (n *redisModel) endLater(b *blocked) {
 // endWaits answers the WAITs whose timeouts are over.
 func (n *redisModel) endWaits() {
 	n.seeClock()
+	n.disk.catchUp(n, n.memory.Now)
 	for _, b := range slices.Clone(n.blocked) {
-		if b.due > 0 && n.memory.Milliseconds() >= b.due {
+		if b.due > 0 && n.memory.Milliseconds() >= b.due || b.local() && n.hasEnough(b) {
 			n.unblock(b)
 		}
 	}
@@ -278,7 +295,7 @@ func (n *redisModel) askProgress(f *follower) {
 // unblockAll answers the WAITs that have what they need.
 func (n *redisModel) unblockAll() {
 	for _, b := range slices.Clone(n.blocked) {
-		if n.acknowledged(b.offset) >= b.needs {
+		if n.hasEnough(b) {
 			n.unblock(b)
 		}
 	}
@@ -301,6 +318,13 @@ func (n *redisModel) unblock(b *blocked) {
 	b.done = true
 	n.blocked = slices.DeleteFunc(n.blocked, func(o *blocked) bool { return o == b })
 	b.call.reply = command.IntReply(int64(n.acknowledged(b.offset)))
+	if b.local() {
+		synced := "0"
+		if n.hasEnough(b) {
+			synced = "1"
+		}
+		b.call.reply = command.ListReply(synced, "0")
+	}
 	b.call.answer()
 }
 

@@ -137,6 +137,29 @@ func TestAReplicaRefusesWAIT(t *testing.T) {
 	}
 }
 
+// TestWAITAOFWaitsForTheFsync: with everysec until the next second begins, with always not at all, and else for ever. A node without an
+// append-only file refuses it.
+func TestWAITAOFWaitsForTheFsync(t *testing.T) {
+	for persistence, want := range map[world.Persistence][2]bool{
+		world.AOFEverysec: {false, true}, world.AOFAlways: {true, true}, world.AOFNo: {},
+	} {
+		b := newBench(t, persistence, 1000)
+		for _, key := range []string{"a", "b"} { // the first write of a second is synced at once
+			b.n.serve(&call{conn: &b.conn, cmd: command.Set(key, "1", 0)})
+		}
+		wait := &blocked{call: &call{conn: &b.conn, cmd: command.WaitSynced(time.Second)}, offset: b.conn.written}
+		at := b.n.hasEnough(wait)
+		b.n.disk.catchUp(b.n, b.n.memory.Now+second)
+		if got := [2]bool{at, b.n.hasEnough(wait)}; got != want {
+			t.Errorf("%v: WAITAOF has what it waits for at once, in the next second: %v, want %v", persistence, got, want)
+		}
+	}
+	b := newBench(t, world.RDB, 1000)
+	if k := (&call{conn: &b.conn, cmd: command.WaitSynced(time.Second)}); !b.n.serve(k) || k.reply.Outcome != command.Refused {
+		t.Errorf("without an append-only file: %v", k.reply)
+	}
+}
+
 // TestAPauseEndsWithOneFsync: all that came meanwhile is in it.
 func TestAPauseEndsWithOneFsync(t *testing.T) {
 	b := newBench(t, world.AOFEverysec, int64(epoch/time.Second))

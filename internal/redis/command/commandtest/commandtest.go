@@ -57,6 +57,9 @@ func (n *Node) Do(c command.Command) command.Reply {
 		if c.Op == command.WAIT { // there are no replicas
 			return command.IntReply(0)
 		}
+		if c.Op == command.WAITAOF { // there is no disk
+			return command.ListReply("0", "0")
+		}
 		return n.Memory().Do(&c)
 	}
 	if n.Way != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // What a lock relied on that told of a grant which rests on too few keys.
@@ -53,7 +52,7 @@ func (j *judge) unbackedFinding(f Finding, b *facts.Backing, g *facts.Grant, nod
 		return violatedBriefly(f)
 	}
 	f.Verdict = Violated
-	where := fmt.Sprintf("keys of this grant were on %d of the %s that it takes", back, words.Count(b.Enough, "node"))
+	where := fmt.Sprintf("keys of this grant were on %d of the %s that it takes", back, j.countNodes(b.Enough))
 	f.Why = fmt.Sprintf("%s was told that it had the lock, and %s", g.Client, where)
 	s := j.newStory()
 	s.tellGrant(g, j.At(g.Return))
@@ -63,7 +62,7 @@ func (j *judge) unbackedFinding(f Finding, b *facts.Backing, g *facts.Grant, nod
 	old, own := false, false
 	var none []string
 	for _, node := range b.Keys.NodeNames() {
-		if nodes[node] == facts.Yes {
+		if nodes[node] == facts.Yes || slices.ContainsFunc(j.Beside(node), func(n string) bool { return nodes[n] == facts.Yes }) {
 			continue
 		}
 		deleted, stood := j.tellNode(s, b, g, node, changed)

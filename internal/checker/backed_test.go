@@ -94,6 +94,15 @@ func TestBackedGrant(t *testing.T) {
 	}
 }
 
+// inClusters makes each node of the lock a Redis Cluster.
+func (s *script) inClusters() {
+	s.h.Header.Nodes, s.h.Header.Clusters = nil, nil
+	for _, c := range []history.ClusterNodes{{Name: "cluster1", Nodes: []string{"A", "B"}}, {Name: "cluster2", Nodes: []string{"C", "D"}},
+		{Name: "cluster3", Nodes: []string{"E", "F"}}} {
+		s.h.Header.Nodes, s.h.Header.Clusters = append(s.h.Header.Nodes, c.Nodes...), append(s.h.Header.Clusters, c)
+	}
+}
+
 // TestBackedByEnoughNodes: how many nodes it takes.
 func TestBackedByEnoughNodes(t *testing.T) {
 	for _, c := range []struct {
@@ -108,6 +117,16 @@ func TestBackedByEnoughNodes(t *testing.T) {
 			s.h.Header.Quorum = 2
 			s.grantedOn(0, "c1", 900, "A", "B")
 		}, Holds, ""},
+		{"a majority of clusters", func(s *script) {
+			s.inClusters()
+			s.grantedOn(0, "c1", 900, "A", "D")
+			s.on("cluster1")
+		}, Holds, "1 grant, with its keys"},
+		{"two servers of one cluster", func(s *script) {
+			s.inClusters()
+			s.grantedOn(0, "c1", 900, "A", "B")
+			s.on("cluster1")
+		}, Violated, "on 1 of the 2 clusters"},
 		{"keys that were not there together", func(s *script) {
 			s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
 			for i, n := range []string{"A", "B", "C"} {

@@ -71,17 +71,17 @@ func Blamed(h *history.History, p Property, c *Counterexample) Blame {
 	if first.Return > second.Return {
 		first, second = second, first
 	}
-	free, found := 0, BlamesNothing
+	free, found := j.CountNodes(), BlamesNothing
 	for _, n := range j.keyFates(first, second) {
 		why, _ := j.whyKeyFailed(&n, first, second)
 		if why == majoritiesMet { // the first never had it
-			free++
+			free.Add(n.node)
 		} else if why.blames() != BlamesLock && why.blames() != BlamesNothing {
-			free++
+			free.Add(n.node)
 			found = why.blames()
 		}
 	}
-	if free >= j.Quorum() && found != BlamesNothing {
+	if free.N >= j.Quorum() && found != BlamesNothing {
 		return found
 	}
 	return b

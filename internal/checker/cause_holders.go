@@ -112,16 +112,16 @@ func (j *judge) whyGranted(first, second *facts.Grant, began int) reason {
 		fates[i].cause, fates[i].events = j.whyKeyFailed(&fates[i], first, second)
 	}
 	c := reason{first: first, second: second}
-	c.tellFirstCause(fates, j.Quorum())
+	c.tellFirstCause(fates, func(list []keyFate) bool { return j.countFates(list) >= j.Quorum() })
 	return c
 }
 
 // tellFirstCause chooses the cause to tell among those of several nodes, with the nodes and events that show it.
-func (c *reason) tellFirstCause(fates []keyFate, quorum int) {
+func (c *reason) tellFirstCause(fates []keyFate, enough func([]keyFate) bool) {
 	// Too few nodes are left for the second without those of the cause that is told.
 	short := func(of cause) bool {
 		left := slices.DeleteFunc(slices.Clone(fates), func(n keyFate) bool { return n.cause == of })
-		return len(left) < len(fates) && len(left) < quorum
+		return len(left) < len(fates) && !enough(left)
 	}
 	at := slices.IndexFunc(causesByRank, short)
 	if at < 0 {
@@ -136,6 +136,15 @@ func (c *reason) tellFirstCause(fates []keyFate, quorum int) {
 		}
 	}
 	c.events = sortedEvents(c.events...)
+}
+
+// countFates counts the nodes of the lock on which the fates are.
+func (j *judge) countFates(fates []keyFate) int {
+	c := j.CountNodes()
+	for i := range fates {
+		c.Add(fates[i].node)
+	}
+	return c.N
 }
 
 // causesByRank says which cause is told where nodes tell several, each of which is enough: what struck a
@@ -318,12 +327,12 @@ func (j *judge) faultThatHeldUpDelete(n *keyFate, first *facts.Grant) int {
 // oldPrimaryServed is the node that had become the primary when one of the two clients had its key set or renewed at a node that had been
 // it before; empty where that was not so.
 func (j *judge) oldPrimaryServed(n *keyFate, first *facts.Grant) string {
-	now, been := "", make(map[string]bool)
-	for _, name := range j.History.Header.Nodes[:min(len(j.History.Header.Nodes), 1)] {
-		been[name] = true
-	}
+	now, been := "", map[string]bool{j.firstPrimary(n.node): true}
 	for i := range n.taken + 1 {
 		e := j.Event(i)
+		if j.ClusterOf(e.Process) != j.ClusterOf(n.node) {
+			continue
+		}
 		if e.F == history.NodePromoted {
 			now, been[e.Process] = e.Process, true
 			continue
@@ -345,13 +354,10 @@ func (j *judge) faultsThatPromoted(node string, before int) []int {
 	if struck := j.FaultsOn(node, -1, before, history.Promotes); len(struck) > 0 {
 		return struck[len(struck)-1:]
 	}
-	promoted, old := -1, ""
-	if len(j.History.Header.Nodes) > 0 {
-		old = j.History.Header.Nodes[0]
-	}
+	promoted, old := -1, j.firstPrimary(node)
 	for i := range before {
 		e := j.Event(i)
-		if e.F != history.NodePromoted {
+		if e.F != history.NodePromoted || j.ClusterOf(e.Process) != j.ClusterOf(node) {
 			continue
 		}
 		if e.Process == node {
@@ -373,6 +379,18 @@ func (j *judge) faultsThatPromoted(node string, before int) []int {
 		}
 	}
 	return sortedEvents(promoted)
+}
+
+// firstPrimary is the primary at the start of the servers that a node is one of: of its cluster, or of all; empty: there is none.
+func (j *judge) firstPrimary(node string) string {
+	servers := j.Beside(node)
+	if servers == nil {
+		servers = j.History.Header.Nodes
+	}
+	if len(servers) == 0 {
+		return ""
+	}
+	return servers[0]
 }
 
 func (j *judge) isClient(name string) bool { return slices.Contains(j.History.Header.Clients, name) }

@@ -63,7 +63,7 @@ func (j *judge) confirmGrants(c *Counterexample) (ok bool, why string) {
 			some = true
 			if n := j.NodesSetInAttempt(g); n < j.Quorum() {
 				return false, fmt.Sprintf("%s was granted the lock at %s, but only %d of the %s that it needs saw it set the key",
-					g.Client, words.Instant(j.At(g.Return)), n, words.Count(j.Quorum(), "node"))
+					g.Client, words.Instant(j.At(g.Return)), n, j.countNodes(j.Quorum()))
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func (t *terms) falseAt(g *grant, i int) bool {
 	if told := t.toldUntil(g, i); told.IsSet() && told.V() <= at {
 		return false
 	}
-	good := map[string]bool{}
+	var good []string
 	for _, n := range t.header.Nodes {
 		// "surely had the lock after each event from the answer to the alarm"
 		has := true
@@ -64,10 +64,10 @@ func (t *terms) falseAt(g *grant, i int) bool {
 			}
 		}
 		if has && asked && !t.goesSoon(g.client, n, i) && !t.disturbed(g.client, n, at-ttl, at+ttl/10) {
-			good[n] = true
+			good = append(good, n)
 		}
 	}
-	return len(good) >= t.quorum()
+	return t.count(good) >= t.quorum()
 }
 
 // gaveUp: "What the client deletes itself by a command that left it (`at`) after the last by which it asked the node for the lock counts

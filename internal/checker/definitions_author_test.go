@@ -175,6 +175,10 @@ func (a *author) begin(seed uint64) {
 	if a.plot.program {
 		a.h.Header.Quorum = 1 + a.r.IntN(min(3, len(a.h.Header.Nodes)))
 	}
+	if n := len(a.h.Header.Nodes); seed%7 == 3 && n > 1 && !a.plot.program {
+		first, second := a.h.Header.Nodes[:n/2], a.h.Header.Nodes[n/2:]
+		a.h.Header.Clusters = []history.ClusterNodes{{Name: "cluster1", Nodes: first}, {Name: "cluster2", Nodes: second}}
+	}
 	a.h.Header.Renews = seed%16 != 1 && (a.plot.losses == 0 || seed%3 == 0)
 	if seed%5 == 0 {
 		a.h.Header.Lease = history.LeaseTTL

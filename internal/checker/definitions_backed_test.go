@@ -22,26 +22,29 @@ func (t *terms) backedGrant() answer {
 		if g.outer != nil {
 			continue // "A re-entry is not judged: it rests on the keys of its outer grant, which is."
 		}
-		back, may := 0, 0
+		var back, may []string
 		for _, node := range t.headerNodes() {
-			switch l := t.backs(g, node, keys); {
-			case l == surely:
-				back++
-			case l == perhaps || t.unseen(g, node):
-				may++
+			l := t.backs(g, node, keys)
+			if l == surely {
+				back = append(back, node)
+			}
+			if l != not || t.unseen(g, node) {
+				may = append(may, node)
 			}
 		}
-		violated = violated || back+may < t.enough()
-		chances = chances || back >= t.enough()
+		violated = violated || t.count(may) < t.enough()
+		chances = chances || t.count(back) >= t.enough()
 	}
 	return found(violated, chances)
 }
 
-// enough: "Enough are the quorum ("Gone"), and one if a grant of the history tells of a node that the header does not list".
+// enough: "Enough are the quorum ("Gone"), and one if a grant of the history tells of a node that the header lists neither as a node nor
+// as a cluster".
 func (t *terms) enough() int {
 	for _, g := range t.grants {
 		for _, node := range g.said.Nodes() {
-			if !slices.Contains(t.header.Nodes, node) {
+			cluster := slices.ContainsFunc(t.header.Clusters, func(c history.ClusterNodes) bool { return c.Name == node })
+			if !slices.Contains(t.header.Nodes, node) && !cluster {
 				return 1
 			}
 		}

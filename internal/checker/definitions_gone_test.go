@@ -68,30 +68,48 @@ func (t *terms) comesBackWith(i int) string {
 // after the invocation of the `acquire`. It may have it if that is so, or if of a key of the lock
 // on it nobody knows. (Keys of the lock are all that the history names.)"
 func (t *terms) have(g *grant, i int) (surely, maybe int) {
-	var nodes []string
-	for _, n := range t.header.Nodes {
-		if !slices.Contains(nodes, n) {
-			nodes = append(nodes, n)
-		}
-	}
-	for _, n := range nodes {
-		sure, may := false, false
+	var sure, may []string
+	for _, n := range t.headerNodes() {
 		for _, key := range t.lockKeys() {
 			if !t.countsFor(g, key) {
 				continue
 			}
 			k := t.knownOnce(n, key, i)
 			its := k.client == g.client && k.set > g.invoked
-			sure, may = sure || its, may || its || k.unknown
-		}
-		if sure {
-			surely++
-		}
-		if may {
-			maybe++
+			if its {
+				sure = append(sure, n)
+			}
+			if its || k.unknown {
+				may = append(may, n)
+			}
 		}
 	}
-	return surely, maybe
+	return t.count(sure), t.count(may)
+}
+
+// count: "Wherever nodes are counted, a cluster counts once, if what is counted is true of one of its servers."
+func (t *terms) count(nodes []string) int {
+	var counted []string
+	for _, n := range nodes {
+		of := "node " + n
+		for _, c := range slices.Backward(t.header.Clusters) {
+			if slices.Contains(c.Nodes, n) {
+				of = "cluster " + c.Name // the first one that lists it
+			}
+		}
+		if !slices.Contains(counted, of) {
+			counted = append(counted, of)
+		}
+	}
+	return len(counted)
+}
+
+// total: "If the header has `clusters`, the nodes of the lock are these."
+func (t *terms) total() int {
+	if n := len(t.header.Clusters); n > 0 {
+		return n
+	}
+	return len(t.header.Nodes)
 }
 
 // lockKeys: "The keys of the lock are all of those that the history names."
@@ -166,7 +184,7 @@ func (t *terms) quorum() int {
 	if t.header.Quorum > 0 {
 		return t.header.Quorum
 	}
-	return len(t.header.Nodes)/2 + 1
+	return t.total()/2 + 1
 }
 
 // gone: "The lock of a grant is gone while fewer than a quorum of nodes may have it, if at the
@@ -267,7 +285,8 @@ func (t *terms) bringsBack(g *grant, i int) bool {
 
 // couldBeBack counts the nodes on which a key is the client's, or "absent, and the client has set it, to an owner value
 // (not empty), since the invocation of the `acquire`".
-func (t *terms) couldBeBack(g *grant, i int) (nodes int) {
+func (t *terms) couldBeBack(g *grant, i int) int {
+	var nodes []string
 	for _, n := range t.header.Nodes {
 		back := false
 		for j, e := range t.events[:i+1] {
@@ -279,10 +298,10 @@ func (t *terms) couldBeBack(g *grant, i int) (nodes int) {
 			back = back || !now.unknown && now.client == "" && (t.leased() || e.Value.Owner != "") || now.client == g.client && now.set > g.invoked
 		}
 		if back {
-			nodes++
+			nodes = append(nodes, n)
 		}
 	}
-	return nodes
+	return t.count(nodes)
 }
 
 // comesLate: a "`key-set` of the client stands after the event whose `at` lies between the invocation of the `acquire` and its answer".

@@ -1,6 +1,7 @@
 package checker_test
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -103,7 +104,7 @@ func (t *terms) minorityStruck(at int) bool {
 			nodes[l.To] = true
 		}
 	}
-	return len(nodes) > 0 && 2*len(nodes) < len(t.header.Nodes)
+	return len(nodes) > 0 && 2*t.count(slices.Collect(maps.Keys(nodes))) < t.total()
 }
 
 // starved reports whether somebody asked for the free lock in vain during one of these

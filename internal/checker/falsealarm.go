@@ -8,7 +8,6 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
-	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // holder is a client that believes in a grant, and the nodes that have had its lock since the answer.
@@ -118,17 +117,17 @@ func (h *holder) noteValidity(j *judge, event int) {
 func (a *alarms) wouldBeFalse(h *holder, event int) bool {
 	client, at := h.grant.Client, a.At(event)
 	over := h.until.IsSet() && time.Duration(h.until.V()) <= at
-	if over || len(h.nodes) < a.quorum || a.disturbances.Struck(client, at-a.ttl, at) {
+	if over || facts.CountAll(a.Facts, h.nodes) < a.quorum || a.disturbances.Struck(client, at-a.ttl, at) {
 		return false
 	}
-	good := 0
+	good := a.CountNodes()
 	for n := range h.nodes {
 		asked, some := a.asked[clientNode{client, n}]
 		if some && asked >= at-a.ttl/2 && !a.disturbances.Between(client, n, at-a.ttl, at+a.ttl/10) && !a.goesSoon(client, n, event) {
-			good++
+			good.Add(n)
 		}
 	}
-	return good >= a.quorum
+	return good.N >= a.quorum
 }
 
 // goesSoon reports that something of a node which was seen soon after an event may have been before it: it can be seen late.
@@ -150,8 +149,8 @@ func (a *alarms) goesSoon(client, node string, event int) bool {
 func (j *judge) falseAlarmFinding(f Finding, h *holder, alarm int) Finding {
 	g := h.grant
 	f.Verdict = Violated
-	f.Why = fmt.Sprintf("%s was told that it had lost the lock, which %d of %s had", g.Client, len(h.nodes),
-		words.Count(len(j.History.Header.Nodes), "node"))
+	f.Why = fmt.Sprintf("%s was told that it had lost the lock, which %d of %s had", g.Client, facts.CountAll(j.Facts, h.nodes),
+		j.countNodes(j.NodesTotal()))
 	c := &Counterexample{From: f.Effort.Chances, Impossible: alarm, Assumption: string(tellsTrueLoss)}
 	c.Operations = []CounterOp{{Client: g.Client, Op: "holds the lock", Events: sortedEvents(g.Call, g.Return, alarm),
 		From: j.At(g.Return), To: j.At(alarm), Believed: "it has lost the lock", True: "enough nodes had its keys, and answered"}}
@@ -168,7 +167,7 @@ func (j *judge) falseAlarmFinding(f Finding, h *holder, alarm int) Finding {
 	if j.Event(alarm).F == history.Extend {
 		what = "was refused to renew the lock, as if it had lost it"
 	}
-	s.tell(decisive, alarm, "%s %s; %s had its keys", g.Client, what, words.Count(len(h.nodes), "node"))
+	s.tell(decisive, alarm, "%s %s; %s had its keys", g.Client, what, j.countNodes(facts.CountAll(j.Facts, h.nodes)))
 	c.setStory(s)
 	return f.withCounterexample(c)
 }

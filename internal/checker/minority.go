@@ -66,7 +66,7 @@ func (j *judge) minorityWindows() []stretchOfEvents {
 		if other {
 			others += c.by
 		}
-		clean := len(struck) > 0 && 2*len(struck) < len(j.History.Header.Nodes) && others == 0
+		clean := len(struck) > 0 && 2*facts.CountAll(j.Facts, struck) < j.NodesTotal() && others == 0
 		if clean && open < 0 {
 			open = len(list)
 			list = append(list, stretchOfEvents{window{j.At(c.event), facts.Forever, c.event}, len(j.History.Events)})

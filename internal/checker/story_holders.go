@@ -138,7 +138,7 @@ func (s *story) tellReason(why reason, began int) {
 	case staysLost:
 		s.tellLateRenewal(first)
 	case onePrimary, replicated, replicatedCount:
-		s.tellPromotion(began)
+		s.tellPromotions(why.keyFates, began)
 	case backedByKey:
 		s.suffixes[first.Return] = ", though no key of its own stood"
 	case majoritiesMet:
@@ -173,24 +173,30 @@ func (s *story) tellKeyFates(fates []keyFate, first *facts.Grant, began int) {
 
 // tellLastRenewal tells of the last renewal on which the first holder relied, and that too few nodes took it in.
 func (s *story) tellLastRenewal(why reason, began int) {
-	first, nodes := why.first, len(s.j.History.Header.Nodes)
+	first := why.first
 	for _, x := range slices.Backward(first.Renewals) {
 		if slices.Contains(why.events, x.Return) && (x.Return < min(began, why.second.Return) || x.Return == why.events[0]) {
 			s.tell(decisive, x.Return, "%s renewed its lock, valid until %s, which %d of %s took in", first.Client, words.Instant(x.Until),
-				s.j.countNodesRenewed(x, first.Client), words.Count(nodes, "node"))
+				s.j.countNodesRenewed(x, first.Client), s.j.countNodes(s.j.NodesTotal()))
 			return
 		}
 	}
 }
 
-// tellPromotion tells of the last promotion before an event, unless a fault that made it so tells of it.
-func (s *story) tellPromotion(before int) {
+// tellPromotions tells of the last promotion before an event, of each cluster in which a key did not keep the second holder out, unless a
+// fault that made it so tells of it.
+func (s *story) tellPromotions(fates []keyFate, before int) {
+	told := make(map[string]bool)
 	for i := before; i >= 0; i-- {
-		if e := s.j.Event(i); e.F == history.NodePromoted {
-			if len(s.j.FaultsOn(e.Process, -1, before, history.Promotes)) == 0 {
-				s.tell(turning, i, "node %s became the primary", e.Process)
-			}
-			return
+		e := s.j.Event(i)
+		cluster := s.j.ClusterOf(e.Process)
+		if e.F != history.NodePromoted || told[cluster] ||
+			cluster != "" && !slices.ContainsFunc(fates, func(n keyFate) bool { return s.j.ClusterOf(n.node) == cluster }) {
+			continue
+		}
+		told[cluster] = true
+		if len(s.j.FaultsOn(e.Process, -1, before, history.Promotes)) == 0 {
+			s.tell(turning, i, "node %s became the primary", e.Process)
 		}
 	}
 }

@@ -47,8 +47,8 @@ func (j *judge) grantWords(g *facts.Grant) string {
 	}
 	if nodes := e.Value.Nodes(); len(nodes) == 1 && nodes[0] == history.PrimaryProcess {
 		b.WriteString(" on the primary" + j.whichPrimary(g))
-	} else if n := len(nodes); n > 0 && len(j.History.Header.Nodes) > 0 {
-		fmt.Fprintf(&b, " on %d of %s", n, words.Count(len(j.History.Header.Nodes), "node"))
+	} else if n := len(nodes); n > 0 && j.NodesTotal() > 0 {
+		fmt.Fprintf(&b, " on %d of %s", n, j.countNodes(j.NodesTotal()))
 	}
 	if g.Until.Given {
 		fmt.Fprintf(&b, ", valid until %s", words.Instant(g.Until.End))
@@ -57,6 +57,14 @@ func (j *judge) grantWords(g *facts.Grant) string {
 		fmt.Fprintf(&b, ", with token %d", g.Token.V())
 	}
 	return b.String()
+}
+
+// countNodes says how many nodes of the lock: of several clusters, each is one.
+func (j *judge) countNodes(n int) string {
+	if len(j.History.Header.Clusters) > 0 {
+		return words.Count(n, "cluster")
+	}
+	return words.Count(n, "node")
 }
 
 // whichPrimary names the node that a client took for the primary when it was granted the lock, by the key that it set there; empty: that

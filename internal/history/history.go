@@ -22,6 +22,8 @@ type Header struct {
 	// Clients and Nodes in the scenario's order.
 	Clients []string `json:"clients,omitempty"`
 	Nodes   []string `json:"nodes,omitempty"`
+	// Clusters are the nodes of the lock, where each of these is a Redis Cluster: Nodes are their servers then.
+	Clusters []ClusterNodes `json:"clusters,omitempty"`
 	// ChecksOrder: the resource is meant to refuse a token lower than the highest that
 	// it has seen.
 	ChecksOrder bool `json:"checks_order,omitempty"`
@@ -45,6 +47,12 @@ type Header struct {
 	// Lease is LeaseTTL where the lock keeps its lease in the value of its key: TTL is the lease, whatever end the key has. It is
 	// LeaseNone where the lock was given no TTL.
 	Lease string `json:"lease,omitempty"`
+}
+
+// ClusterNodes are the nodes of one of several Redis Clusters. Clients call it by its name.
+type ClusterNodes struct {
+	Name  string   `json:"name"`
+	Nodes []string `json:"nodes"`
 }
 
 // Leases that a header names.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -174,6 +175,31 @@ func readHeader(text []byte, h *Header) error {
 	}
 	if h.Version != FormatVersion {
 		return fmt.Errorf("format version %d: this program reads version %d", h.Version, FormatVersion)
+	}
+	return h.checkClusters()
+}
+
+// checkClusters demands that each node is of one cluster, where there are several.
+func (h *Header) checkClusters() error {
+	if len(h.Clusters) > 0 && h.Quorum > 0 {
+		return errors.New("a header says its quorum or its clusters, not both")
+	}
+	of := make(map[string]string)
+	names := make(map[string]bool)
+	for _, c := range h.Clusters {
+		if c.Name == "" || names[c.Name] {
+			return fmt.Errorf("a cluster called %q: each needs a name of its own", c.Name)
+		}
+		names[c.Name] = true
+		for _, n := range c.Nodes {
+			if of[n] != "" || !slices.Contains(h.Nodes, n) {
+				return fmt.Errorf("%q of cluster %s is of another one, too, or none of the nodes", n, c.Name)
+			}
+			of[n] = c.Name
+		}
+	}
+	if len(h.Clusters) > 0 && len(of) < len(h.Nodes) {
+		return errors.New("a node is of no cluster")
 	}
 	return nil
 }

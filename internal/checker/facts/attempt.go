@@ -72,7 +72,7 @@ func (f *Facts) Quorum() int {
 	if f.History.Header.Quorum > 0 {
 		return f.History.Header.Quorum
 	}
-	return len(f.History.Header.Nodes)/2 + 1
+	return f.NodesTotal()/2 + 1
 }
 
 // Certainty says whether something is so.

@@ -83,7 +83,7 @@ func (b *Backing) noteChange(event int, before, after KeyState) {
 // isAddress reports that a node that a grant tells of is none of the header's: an address behind which the primary is.
 func (b *Backing) isAddress(node string) bool {
 	_, listed := b.Keys.nodes[node]
-	return !listed
+	return !listed && !slices.ContainsFunc(b.facts.History.Header.Clusters, func(c history.ClusterNodes) bool { return c.Name == node })
 }
 
 // KeyChanges are the events of an attempt that was granted, in their order, and those in which its client deleted keys while it
@@ -110,6 +110,7 @@ func (b *Backing) KeyChanges(g *Grant) (list []int) {
 func (b *Backing) NodesBehind(g *Grant) (nodes map[string]Certainty, back int) {
 	set, by := b.keysBehind(g)
 	nodes = make(map[string]Certainty)
+	counted := b.facts.CountNodes()
 	for k, is := range set {
 		key := b.Keys.keys[k.Key]
 		if !b.Keys.countsFor(key, g) {
@@ -120,11 +121,11 @@ func (b *Backing) NodesBehind(g *Grant) (nodes map[string]Certainty, back int) {
 			is = Unsure
 		}
 		if is == Yes && nodes[k.Node] != Yes {
-			back++
+			counted.Add(k.Node)
 		}
 		nodes[k.Node] = max(nodes[k.Node], is)
 	}
-	return nodes, back
+	return nodes, counted.N
 }
 
 // keysBehind says of the keys that the client of a grant changed in its attempt whether they are its own, and by which event.
@@ -158,18 +159,25 @@ func (b *Backing) unclearBetween(k NodeKey, from, to int) bool {
 	return n < len(list) && list[n] < to
 }
 
-// CountMaybeBehind counts the nodes that may back a grant.
-func (b *Backing) CountMaybeBehind(g *Grant, nodes map[string]Certainty) (n int) {
+// CountMaybeBehind counts the nodes that may back a grant, beside those that do.
+func (b *Backing) CountMaybeBehind(g *Grant, nodes map[string]Certainty) int {
 	if b.unseen == nil {
 		b.unseen = b.facts.unseenSpans()
 	}
 	next := b.nextAcquire(g)
-	for node := range b.Keys.nodes {
-		if is := nodes[node]; is == Unsure || is == No && b.mayBeBehind(g, node, next) {
-			n++
+	may := b.facts.CountNodes()
+	for node, is := range nodes {
+		if is == Yes {
+			may.Add(node)
 		}
 	}
-	return n
+	back := may.N
+	for node := range b.Keys.nodes {
+		if is := nodes[node]; is == Unsure || is == No && b.mayBeBehind(g, node, next) {
+			may.Add(node)
+		}
+	}
+	return may.N - back
 }
 
 // nextAcquire is the event in which the client of a grant next asks for the lock.

@@ -17,6 +17,7 @@
 //   - fault.go, disturbance.go: what struck whom
 //   - keyreplay.go, keyowner.go, keylife.go, backing.go, lease.go, unclear.go: the lock's keys
 //     on the nodes
+//   - cluster.go: nodes of the lock that are Redis Clusters of several servers
 //   - section.go: what the resource saw
 //
 // docs/reference/properties.md defines the terms; each function here follows a paragraph of it.
@@ -77,6 +78,8 @@ type Facts struct {
 	setsKeys   bool
 	// foreignSets are the key-sets that leave a key to the client whose it was.
 	foreignSets map[int]foreignSet
+	// clusterOf is the Redis Cluster that each server is of, where each node of the lock is one.
+	clusterOf map[string]string
 	// renewedOver has, for each key-set that is a renewal, whose the key was before it.
 	renewedOver map[int]Claim
 }
@@ -134,6 +137,7 @@ func grantsOf(h *history.History, ops []history.Op) *Facts {
 		}
 	}
 	f.collectFaults()
+	f.collectClusters()
 	f.Grants = make([]Grant, 0, granted)
 	f.collectGrants()
 	return f

@@ -296,7 +296,7 @@ func (f *Facts) NodesSetFor(g *Grant) int {
 			nodes[e.Process] = true
 		}
 	}
-	return len(nodes)
+	return CountAll(f, nodes)
 }
 
 // NodesSetInAttempt counts the nodes that saw the client of a grant set a key of the lock in its
@@ -311,7 +311,7 @@ func (f *Facts) NodesSetInAttempt(g *Grant) int {
 			nodes[e.Process] = true
 		}
 	}
-	return len(nodes)
+	return CountAll(f, nodes)
 }
 
 // lengthensOwn reports that a key-extended is of the client whose key it is.

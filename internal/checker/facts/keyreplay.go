@@ -17,7 +17,9 @@ func KeyOf(e *history.Event) NodeKey { return NodeKey{e.Process, e.Value.Key} }
 // KeyReplay replays what is known of the lock's keys on the nodes, one event after the other.
 type KeyReplay struct {
 	facts *Facts
+	// nodes are the places of the nodes in names, states and down.
 	nodes map[string]int
+	names []string
 	keys  map[string]int
 	// states is what is known of each key on each node.
 	states [][]KeyState
@@ -61,7 +63,7 @@ func (f *Facts) ReplayKeys() *KeyReplay {
 	}
 	for _, n := range f.History.Header.Nodes {
 		if _, twice := k.nodes[n]; !twice {
-			k.nodes[n] = len(k.nodes)
+			k.nodes[n], k.names = len(k.nodes), append(k.names, n)
 		}
 	}
 	went := make(map[string]int)
@@ -209,7 +211,8 @@ func (k *KeyReplay) setAll(node int, now KeyState) {
 
 // NodesWithKeyOf counts the nodes that surely have a key of a grant, and those that may have one.
 func (k *KeyReplay) NodesWithKeyOf(g *Grant) (surely, maybe int) {
-	for _, keys := range k.states {
+	have, mayHave := k.facts.CountNodes(), k.facts.CountNodes()
+	for n, keys := range k.states {
 		sure, may := false, false
 		for i := range keys {
 			if !k.countsFor(i, g) {
@@ -219,13 +222,13 @@ func (k *KeyReplay) NodesWithKeyOf(g *Grant) (surely, maybe int) {
 			sure, may = sure || its, may || its || keys[i].Unsure
 		}
 		if sure {
-			surely++
+			have.Add(k.names[n])
 		}
 		if may {
-			maybe++
+			mayHave.Add(k.names[n])
 		}
 	}
-	return surely, maybe
+	return have.N, mayHave.N
 }
 
 // KeepThose leaves in some nodes those that surely have a key of a grant.
@@ -242,18 +245,19 @@ func (k *KeyReplay) KeepThose(g *Grant, nodes map[string]bool) {
 }
 
 // NodesIfSetAgain counts the nodes that would have a key of a grant if its client set some keys again.
-func (k *KeyReplay) NodesIfSetAgain(g *Grant, again map[NodeKey]bool) (nodes int) {
+func (k *KeyReplay) NodesIfSetAgain(g *Grant, again map[NodeKey]bool) int {
+	nodes := k.facts.CountNodes()
 	for name, n := range k.nodes {
 		for key, i := range k.keys {
 			now := k.states[n][i]
 			free := !now.Unsure && now.Client == "" && again[NodeKey{name, key}]
 			if k.countsFor(i, g) && (free || now.Client == g.Client && now.Set > g.Call) {
-				nodes++
+				nodes.Add(name)
 				break
 			}
 		}
 	}
-	return nodes
+	return nodes.N
 }
 
 // Presence is what is known of a grant's lock on the nodes, event after event.

@@ -91,14 +91,16 @@ func (e *easel) hold(l *lane, h *Hold) {
 
 // voters is whose keys make a holder, proof what a holder needs of them.
 func (e *easel) voters() string {
-	if e.scene.Replicated {
+	if e.scene.Clusters > 0 {
+		return "a majority of clusters"
+	} else if e.scene.Replicated {
 		return "the primary"
 	}
 	return "a majority of nodes"
 }
 
 func (e *easel) proof() string {
-	if e.scene.Replicated {
+	if e.scene.Replicated && e.scene.Clusters == 0 {
 		return "key on the primary"
 	}
 	return "majority of keys"

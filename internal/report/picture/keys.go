@@ -256,8 +256,11 @@ func turnsOf(lanes []NodeLane) map[string]int {
 	return turns
 }
 
-// replicated: grants name the primary, which is no node's name.
+// replicated: grants name the primary, which is no node's name, or there are several clusters.
 func replicated(h *history.History, nodes []string) bool {
+	if len(h.Header.Clusters) > 0 {
+		return true
+	}
 	if slices.Contains(nodes, history.PrimaryProcess) {
 		return false
 	}
@@ -274,6 +277,7 @@ func replicated(h *history.History, nodes []string) bool {
 func led(lanes []NodeLane) []NodeLane {
 	out := make([]NodeLane, len(lanes))
 	for i := range lanes {
+		out[i].Cluster = lanes[i].Cluster
 		for _, turn := range slices.Concat(lanes[i].Primary, lanes[i].Takes) {
 			for _, k := range lanes[i].Keys {
 				if k.From, k.To = max(k.From, turn.From), min(k.To, turn.To); k.From < k.To {
@@ -283,6 +287,32 @@ func led(lanes []NodeLane) []NodeLane {
 		}
 	}
 	return out
+}
+
+// merged are the keys of each cluster: what any of its nodes has.
+func merged(lanes []NodeLane) (clusters []NodeLane) {
+	for i := range lanes {
+		at := slices.IndexFunc(clusters, func(c NodeLane) bool { return c.Cluster == lanes[i].Cluster })
+		if at < 0 {
+			at = len(clusters)
+			clusters = append(clusters, NodeLane{Name: lanes[i].Cluster, Cluster: lanes[i].Cluster})
+		}
+		clusters[at].Keys = append(clusters[at].Keys, lanes[i].Keys...)
+	}
+	for i := range clusters {
+		keys := clusters[i].Keys
+		slices.SortFunc(keys, func(a, b KeyHold) int { return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.From, b.From)) })
+		once := keys[:0]
+		for _, k := range keys {
+			if n := len(once); n > 0 && once[n-1].Owner == k.Owner && k.From <= once[n-1].To {
+				once[n-1].To = max(once[n-1].To, k.To)
+			} else {
+				once = append(once, k)
+			}
+		}
+		clusters[i].Keys = once
+	}
+	return clusters
 }
 
 // majority is a stretch in which an owner had at least a majority.

@@ -24,6 +24,9 @@ func (e *easel) overlaps(list []Overlap, top, bottom int) {
 // nodeRow is the baseline of text in a node's lane.
 const nodeRow = 13
 
+// clusterGap is between the nodes of different clusters.
+const clusterGap = 6
+
 // nodes draws who had the majority, and then what each node kept.
 func (e *easel) nodes() {
 	if len(e.scene.Nodes) == 0 {
@@ -42,6 +45,12 @@ func (e *easel) nodes() {
 	for i := range e.scene.Nodes {
 		n := &e.scene.Nodes[i]
 		l := lane{Kind: "node", Name: n.Name, H: nodeHeight}
+		if i > 0 && n.Cluster != e.scene.Nodes[i-1].Cluster {
+			e.y += clusterGap
+		}
+		if firstBeside(e.scene.Nodes, n.Name) == i && n.Cluster != "" {
+			l.Subs = []sub{{nodeRow, n.Cluster}}
+		}
 		e.bands(&l, nodeRow)
 		lives(&l, n)
 		bands := len(l.Shapes)
@@ -60,10 +69,19 @@ func (e *easel) nodes() {
 	}
 	for _, s := range e.scene.Splits {
 		box := bar("overlap split", s, splitY, e.y-splitY)
-		box.Title = "two primaries at once, " + words.Length(s.Length())
+		box.Title = e.scene.splitWords(s)
 		box.inside("overlap-words", rankOverlap, []int{splitY + 15}, box.Title).Outside = []string{box.Title, words.Length(s.Length())}
 		e.behind.Shapes = append(e.behind.Shapes, box)
 	}
+}
+
+// splitWords say that two nodes served as the primary at once.
+func (s *Scene) splitWords(split Span) string {
+	of := ""
+	if s.Clusters > 0 {
+		of = "of one cluster "
+	}
+	return "two primaries " + of + "at once, " + words.Length(split.Length())
 }
 
 // witness draws whom a witness took for the primary, and what it did about that.
@@ -138,20 +156,25 @@ func lives(l *lane, n *NodeLane) {
 
 func (e *easel) quorum() {
 	l := lane{Kind: "quorum", Name: "quorum", H: quorumHeight}
-	if e.scene.Replicated {
+	many, of := len(e.scene.Nodes), "nodes"
+	if e.scene.Clusters > 0 {
+		many, of = e.scene.Clusters, "clusters"
+	}
+	one := e.scene.Replicated && e.scene.Clusters == 0
+	if one {
 		l.Name = "primary"
 	}
 	for i, q := range e.scene.Quorum {
 		s := bar("quorum", q.Span, 3, quorumHeight-8)
 		s.Step = true
-		number := fmt.Sprintf("%d of %d", q.Most, len(e.scene.Nodes))
+		number := fmt.Sprintf("%d of %d", q.Most, many)
 		if q.Least != q.Most {
-			number = fmt.Sprintf("%d to %d of %d", q.Least, q.Most, len(e.scene.Nodes))
+			number = fmt.Sprintf("%d to %d of %d", q.Least, q.Most, many)
 		}
 		who := HolderWords(q.Client, q.Owner)
-		s.Title = fmt.Sprintf("a majority has the key of %s (%s nodes)", who, number)
+		s.Title = fmt.Sprintf("a majority has the key of %s (%s %s)", who, number, of)
 		name := s.inside("quorum-words", rankNode, []int{3 + 12}, who+"  "+number, who)
-		if e.scene.Replicated {
+		if one {
 			s.Title = "the primary has the key of " + who
 			name.Inside = []string{who}
 		}

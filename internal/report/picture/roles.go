@@ -42,12 +42,13 @@ type Deed struct {
 }
 
 // maxWitnesses bounds how many are drawn.
-const maxWitnesses = 9
+const maxWitnesses = 25
 
 // witnessLanes reads what sentinels and nodes of a cluster told; no lanes: there were none, or none told anything.
-func witnessLanes(h *history.History, first string, end time.Duration) []WitnessLane {
+func witnessLanes(h *history.History, nodes []NodeLane, end time.Duration) []WitnessLane {
 	var lanes []WitnessLane
 	begin := func(name string, ofCluster bool) WitnessLane {
+		first := nodes[firstBeside(nodes, name)].Name
 		return WitnessLane{Name: name, Sees: []Sight{{Span: Span{0, end}, Primary: first, Event: -1}}, OfCluster: ofCluster}
 	}
 	find := func(e *history.Event) *WitnessLane {
@@ -70,13 +71,33 @@ func witnessLanes(h *history.History, first string, end time.Duration) []Witness
 			l.add(e, i, end)
 		}
 	}
-	clustered := slices.ContainsFunc(lanes, func(l WitnessLane) bool { return l.OfCluster })
-	if clustered && !slices.ContainsFunc(lanes, func(l WitnessLane) bool { return l.Name == first }) {
-		// It never heard of another primary: that is worth a lane.
-		lanes = append(lanes, begin(first, true))
+	for _, l := range lanes {
+		first := l.Sees[0].Primary
+		if l.OfCluster && !slices.ContainsFunc(lanes, func(l WitnessLane) bool { return l.Name == first }) {
+			// It never heard of another primary: that is worth a lane.
+			lanes = append(lanes, begin(first, true))
+		}
 	}
 	slices.SortFunc(lanes, func(a, b WitnessLane) int { return strings.Compare(a.Name, b.Name) })
 	return lanes
+}
+
+// firstBeside is the place of the first node of the cluster that a node is of, where there are several, or else of the first node.
+func firstBeside(nodes []NodeLane, name string) int {
+	at := slices.IndexFunc(nodes, func(n NodeLane) bool { return n.Name == name })
+	return max(slices.IndexFunc(nodes, func(n NodeLane) bool { return at >= 0 && n.Cluster == nodes[at].Cluster }), 0)
+}
+
+// joinClusters says of each node to which of several clusters it belongs.
+func (s *Scene) joinClusters(clusters []history.ClusterNodes) {
+	s.Clusters = len(clusters)
+	for i := range s.Nodes {
+		for _, c := range clusters {
+			if slices.Contains(c.Nodes, s.Nodes[i].Name) {
+				s.Nodes[i].Cluster = c.Name
+			}
+		}
+	}
 }
 
 // add takes in what a witness told.
@@ -118,7 +139,7 @@ func decides(word string) bool {
 	return strings.HasPrefix(word, "-failover-abort")
 }
 
-// leaders fills in when each node served as the primary: the first one does from the start, any other from its promotion on.
+// leaders fills in when each node served as the primary: the first one (of a cluster) does from the start, any other from its promotion on.
 // Without witnesses a promotion ends what another one's was; with them only its own demotion does, or its death, or that it
 // refuses all commands.
 func leaders(h *history.History, lanes []NodeLane, watched bool, end time.Duration) {
@@ -137,8 +158,10 @@ func leaders(h *history.History, lanes []NodeLane, watched bool, end time.Durati
 			out[n.Name] = false
 		}
 	}
-	if len(lanes) > 0 {
-		lanes[0].Primary = []Span{{0, end}}
+	for i := range lanes {
+		if firstBeside(lanes, lanes[i].Name) == i {
+			lanes[i].Primary = []Span{{0, end}}
+		}
 	}
 	for i := range h.Events {
 		e := &h.Events[i]
@@ -150,6 +173,9 @@ func leaders(h *history.History, lanes []NodeLane, watched bool, end time.Durati
 		switch e.F {
 		case history.NodePromoted:
 			for j := range lanes {
+				if lanes[j].Cluster != n.Cluster {
+					continue
+				}
 				lanes[j].stopTaking(e.Time)
 				if !watched && j != at {
 					stop(&lanes[j], e.Time)
@@ -187,8 +213,17 @@ func (n *NodeLane) stopTaking(at time.Duration) {
 	}
 }
 
-// splits are the stretches in which more than one node served as the primary.
-func splits(lanes []NodeLane) []Span {
+// splits are the stretches in which more than one node served as the primary, of one of several clusters.
+func splits(lanes []NodeLane) (list []Span) {
+	for len(lanes) > 0 {
+		others := func(n NodeLane) bool { return n.Cluster != lanes[0].Cluster }
+		list = append(list, splitsOf(slices.DeleteFunc(slices.Clone(lanes), others))...)
+		lanes = slices.DeleteFunc(slices.Clone(lanes), func(n NodeLane) bool { return !others(n) })
+	}
+	return list
+}
+
+func splitsOf(lanes []NodeLane) []Span {
 	var turns, list []Span
 	for i := range lanes {
 		turns = append(turns, lanes[i].Primary...)

@@ -43,8 +43,10 @@ type Scene struct {
 	// Majority is how many nodes make one.
 	Majority int
 	// Replicated: the clients see one node, the primary, and what is true is
-	// what the primary has. Majority is 1 then.
+	// what the primary has. Majority is 1 then. Or they see so many Redis Clusters, and what is true is what the primaries of a
+	// majority of them have.
 	Replicated bool
+	Clusters   int
 	// Refused is how many effects the resource refused, whether they were left out or not.
 	Refused int
 	// Apart is the length with which BuildFor thinned; 0: it left nothing out.
@@ -82,7 +84,9 @@ type Mark struct {
 // NodeLane is what one node kept.
 type NodeLane struct {
 	Name string
-	Keys []KeyHold
+	// Cluster is that of several to which it belongs; empty: there are not several.
+	Cluster string
+	Keys    []KeyHold
 	// Down are the stretches in which the node was dead, Unclear those in which
 	// nobody knew its key, Promoted the times at which it became the primary, Primary
 	// those in which it served as such.
@@ -156,12 +160,16 @@ func BuildFor(h *history.History, view Span, limit int) *Scene {
 	s.Turns = turnsOf(s.Nodes)
 	voters := s.Nodes
 	if s.Replicated = len(nodes) > 0 && replicated(h, nodes); s.Replicated {
-		s.Witnesses = witnessLanes(h, nodes[0], s.End)
+		s.joinClusters(h.Header.Clusters)
+		s.Witnesses = witnessLanes(h, s.Nodes, s.End)
 		leaders(h, s.Nodes, len(s.Witnesses) > 0, s.End)
 		if len(s.Witnesses) > 0 {
 			s.Splits = splits(s.Nodes)
 		}
 		s.Majority, voters = 1, led(s.Nodes)
+		if s.Clusters > 0 {
+			s.Majority, voters = s.Clusters/2+1, merged(voters)
+		}
 	}
 	truth := majorities(voters, s.Majority)
 	s.Quorum = quorumLane(truth, owners)

@@ -175,6 +175,50 @@ func TestTruthOfReplicatedNodes(t *testing.T) {
 	}
 }
 
+// Of several clusters the keys of their primaries count, each cluster once. Each has a primary of its own.
+func TestTruthOfSeveralClusters(t *testing.T) {
+	ev := func(at time.Duration, p string, f history.F, v history.Value) history.Event {
+		return history.Event{Time: at * ms, Process: p, Type: history.Info, F: f, Value: v}
+	}
+	key := history.Value{Owner: "x", Grant: &history.Grant{TTL: history.Some(int64(time.Second))}}
+	sees := func(target string) history.Value {
+		return history.Value{Rare: &history.Rare{Detail: history.ClusterSlot, Target: target}}
+	}
+	build := func(later ...history.Event) *picture.Scene {
+		asks := ev(1, "c1", history.Acquire, history.Value{})
+		got := ev(2, "c1", history.Acquire, history.Value{Owner: "x", Grant: &history.Grant{Nodes: []string{"cluster1", "cluster2"}}})
+		asks.Type, got.Type = history.Invoke, history.OK
+		ends := ev(90, "c1", history.Release, history.Value{})
+		ends.Type = history.Invoke
+		h := &history.History{Header: history.Header{Clients: []string{"c1"}, Nodes: []string{"A", "B", "C", "D", "E", "F"},
+			Clusters: []history.ClusterNodes{{Name: "cluster1", Nodes: []string{"A", "B"}}, {Name: "cluster2", Nodes: []string{"C", "D"}},
+				{Name: "cluster3", Nodes: []string{"E", "F"}}}}}
+		h.Events = append(h.Events, ev(1, "A", history.KeySet, key), asks, ev(1, "C", history.KeySet, key), ev(1, "D", history.KeySet, key), got)
+		h.Events = append(append(h.Events, later...), ends)
+		for i := range h.Events {
+			h.Events[i].Index = int32(i)
+		}
+		return picture.Build(h)
+	}
+	s := build()
+	if gaps := s.Clients[0].Holds[0].Gaps; len(gaps) > 0 || s.Majority != 2 || s.Nodes[2].Cluster != "cluster2" {
+		t.Errorf("gaps %v, majority %d, nodes %+v", gaps, s.Majority, s.Nodes)
+	}
+	// D, which has the key, leads the second cluster beside C for a while. B, which has none, leads the first.
+	s = build(ev(20, "D", history.NodePromoted, history.Value{}), ev(20, "D", history.Cluster, sees("D")),
+		ev(30, "C", history.NodeDemoted, history.Value{}), ev(50, "B", history.NodePromoted, history.Value{}),
+		ev(50, "A", history.NodeDemoted, history.Value{}))
+	if diff := cmp.Diff([]picture.Span{{From: 50 * ms, To: 90 * ms}}, s.Clients[0].Holds[0].Gaps); diff != "" {
+		t.Errorf("belief without truth (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]picture.Span{{From: 20 * ms, To: 30 * ms}}, s.Splits); diff != "" {
+		t.Errorf("two primaries (-want +got):\n%s", diff)
+	}
+	if w := s.Witnesses; len(w) != 2 || w[0].Name != "C" || w[1].Sees[0].Primary != "C" {
+		t.Errorf("witnesses %+v", w)
+	}
+}
+
 // Sentinels make a second node the primary while the first one is cut off: till it is demoted, both serve.
 func TestTwoPrimaries(t *testing.T) {
 	ev := func(at time.Duration, p string, f history.F, v history.Value) history.Event {

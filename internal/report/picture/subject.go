@@ -172,7 +172,7 @@ func (s *Subject) summary(scene *Scene, view Span) string {
 		text += fmt.Sprintf(" From %s on: %s.", words.Seconds(o.From), o.Words)
 	}
 	for _, o := range scene.Splits {
-		text += fmt.Sprintf(" From %s on: two primaries at once, %s.", words.Seconds(o.From), words.Length(o.Length()))
+		text += fmt.Sprintf(" From %s on: %s.", words.Seconds(o.From), scene.splitWords(o))
 	}
 	if scene.Refused > 0 {
 		text += fmt.Sprintf(" The resource refused %s.", words.GroupedCount(scene.Refused, "operation"))

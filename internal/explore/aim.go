@@ -38,7 +38,7 @@ func newAim(d *drawer, commands []string) *aim {
 		if slices.Contains([]string{"cut", "hold", "stall", "latency"}, k) {
 			a.lags = append(a.lags, k)
 		}
-		if d.cast.Clustered && slices.Contains([]string{"cut", "pause", "kill", "promote", "move-slot"}, k) {
+		if d.cast.Clustered() && slices.Contains([]string{"cut", "pause", "kill", "promote", "move-slot"}, k) {
 			a.splits = append(a.splits, k)
 		}
 	}
@@ -87,7 +87,7 @@ func (d *drawer) addSome(r *rand.Rand, list []scenario.Fault, kind string) []sce
 		return d.add(r, list, kind)
 	}
 	if kind == "promote" {
-		if !d.cast.Clustered && slices.ContainsFunc(list, func(f scenario.Fault) bool { return f.Kind == kind }) {
+		if !d.cast.Clustered() && slices.ContainsFunc(list, func(f scenario.Fault) bool { return f.Kind == kind }) {
 			return list // nothing is left to promote
 		}
 		list = d.lag(r, list)

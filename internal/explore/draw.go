@@ -49,7 +49,7 @@ func newDrawer(s *scenario.Setup, kinds []string, may func(*scenario.Fault) bool
 	d := &drawer{setup: *s, own: len(s.Faults.List), cast: s.Cast(),
 		points: s.Points(), sections: s.Workload.Sections, ttl: s.Lock.Span(), may: may,
 		ofMessages: nemesis.MessageKinds(), use: useOf(s)}
-	if d.cast.Clustered {
+	if d.cast.Clustered() {
 		d.away = s.Nodes.NodeTimeout
 	}
 	d.setup.Faults.List = slices.Clone(s.Faults.List)
@@ -214,8 +214,8 @@ func (d *drawer) message(r *rand.Rand, request bool) nemesis.Trigger {
 
 // endpoint draws a node that clients ask: in a cluster mostly the one that has the slot of the lock.
 func (d *drawer) endpoint(r *rand.Rand) string {
-	if d.cast.Clustered && r.IntN(2) == 0 {
-		return d.cast.Endpoints[0]
+	if d.cast.Clustered() && r.IntN(2) == 0 {
+		return d.cast.DrawHolder(r)
 	}
 	return d.cast.Endpoints[r.IntN(len(d.cast.Endpoints))]
 }

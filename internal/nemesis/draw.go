@@ -64,7 +64,7 @@ var mixable = map[string]drawFunc{
 			return nil
 		}
 		f := &promote{Node: c.Replicas[r.IntN(len(c.Replicas))]}
-		if c.Clustered && k.Widely {
+		if c.Clustered() && k.Widely {
 			f.drawFailover(r, c)
 		}
 		return f
@@ -73,7 +73,7 @@ var mixable = map[string]drawFunc{
 		if !c.Suffers("move-slot") {
 			return nil
 		}
-		others := c.Primaries()[1:]
+		others := c.spares()
 		keys := []world.SlotKeys{world.KeysFirst, world.KeysLast, world.KeysLeft}[r.IntN(3)]
 		return &moveSlot{To: others[r.IntN(len(others))], Keys: keys, For: k.For.Draw(r)}
 	},
@@ -85,15 +85,27 @@ func (c Cast) Suffers(kind string) bool {
 	case "promote":
 		return len(c.Replicas) > 0
 	case "move-slot":
-		return c.Clustered && len(c.Primaries()) > 1
+		return len(c.spares()) > 0
 	}
 	return true
 }
 
+// drawCluster draws one of the clusters, if there are several.
+func (c Cast) drawCluster(r *rand.Rand) []string {
+	if len(c.Clusters) == 1 {
+		return c.Clusters[0]
+	}
+	return c.Clusters[r.IntN(len(c.Clusters))]
+}
+
+// DrawHolder draws a node of a cluster that has the slot of the lock from the start.
+func (c Cast) DrawHolder(r *rand.Rand) string { return c.drawCluster(r)[0] }
+
 // drawFailover draws how a replica of a cluster becomes the primary; it is mostly one of the slot of the lock.
 func (p *promote) drawFailover(r *rand.Rand, c Cast) {
 	if r.IntN(2) == 0 {
-		p.Node = c.Replicas[0]
+		nodes := c.drawCluster(r)
+		p.Node = nodes[slices.IndexFunc(nodes, func(n string) bool { return slices.Contains(c.Replicas, n) })]
 	}
 	p.Failover = []world.Failover{world.Takeover, world.ForcedFailover, world.PlainFailover}[r.IntN(3)]
 }
@@ -172,8 +184,8 @@ func (k MixKind) victim(r *rand.Rand, c Cast) (client, node string) {
 	if k.Of != "nodes" && i < len(c.Clients) {
 		return all[i], ""
 	}
-	if c.Clustered && k.Widely && r.IntN(2) == 0 {
-		return "", c.Nodes[0] // it has the slot of the lock
+	if c.Clustered() && k.Widely && r.IntN(2) == 0 {
+		return "", c.DrawHolder(r)
 	}
 	return "", all[i]
 }
@@ -183,7 +195,12 @@ func (k MixKind) groups(r *rand.Rand, c Cast) Where {
 	_, node := MixKind{Of: "nodes", Widely: true}.victim(r, c)
 	w := Where{Direction: world.Both, Bus: r.IntN(3) == 0, For: k.For.Draw(r)}
 	one := []string{node}
-	others := slices.DeleteFunc(slices.Clone(c.Nodes), func(n string) bool { return n == node })
+	var others []string
+	for _, nodes := range c.Clusters {
+		if at := slices.Index(nodes, node); at >= 0 {
+			others = slices.Delete(slices.Clone(nodes), at, at+1)
+		}
+	}
 	if w.Bus {
 		w.Direction = []world.Direction{world.Both, world.Requests, world.Answers}[r.IntN(3)]
 	} else {
@@ -205,7 +222,7 @@ func (k MixKind) where(r *rand.Rand, c Cast) Where {
 		if len(c.Replicas) > 0 && (len(c.Endpoints) == 0 || r.IntN(3) == 0) {
 			return Where{Replica: c.Replicas[r.IntN(len(c.Replicas))], Direction: world.Both, For: w.For}
 		}
-		if c.Clustered && r.IntN(2) == 0 {
+		if c.Clustered() && r.IntN(2) == 0 {
 			return k.groups(r, c)
 		}
 		w.Direction = []world.Direction{world.Both, world.Requests, world.Answers}[r.IntN(3)]

@@ -60,12 +60,24 @@ type Cast struct {
 	Replicas []string
 	// Sentinels watch the nodes, and decide who follows whom.
 	Sentinels []string
-	// Clustered: the nodes are a Redis Cluster.
-	Clustered bool
+	// Clusters are the nodes of each Redis Cluster; the first has the slot of the lock from the start.
+	Clusters [][]string
 }
 
-// Primaries are the nodes that follow nobody from the start.
-func (c Cast) Primaries() []string { return c.Nodes[:len(c.Nodes)-len(c.Replicas)] }
+// Clustered reports that the nodes are a Redis Cluster, or several.
+func (c Cast) Clustered() bool { return len(c.Clusters) > 0 }
+
+// spares are the primaries of clusters to which the slot of the lock can move.
+func (c Cast) spares() (list []string) {
+	for _, nodes := range c.Clusters {
+		for _, n := range nodes[1:] {
+			if !slices.Contains(c.Replicas, n) {
+				list = append(list, n)
+			}
+		}
+	}
+	return list
+}
 
 // Complaint is one thing wrong with a fault's parameters.
 type Complaint struct {

@@ -73,7 +73,7 @@ func (l *Where) Check(c Cast) []Complaint {
 			list = append(list, Complaint{Key: "replica", Message: "a replica's link is struck alone: leave out client, nodes and resource"})
 		}
 	}
-	if l.Bus && !c.Clustered {
+	if l.Bus && !c.Clustered() {
 		list = append(list, noCluster("bus"))
 	}
 	if len(l.Groups) > 0 {
@@ -100,6 +100,9 @@ func (l *Where) checkGroups(c Cast) []Complaint {
 	if l.Bus {
 		known, what = c.Nodes, "node on the bus"
 	}
+	if l.Bus && c.Clustered() && !slices.ContainsFunc(c.Clusters, l.divides) {
+		complain("no two of these nodes are in one cluster: they have no bus in common")
+	}
 	var seen []string
 	for _, g := range l.Groups {
 		if len(g) == 0 {
@@ -115,6 +118,14 @@ func (l *Where) checkGroups(c Cast) []Complaint {
 		}
 	}
 	return list
+}
+
+// divides reports that nodes of a cluster are in different groups.
+func (l *Where) divides(cluster []string) bool {
+	within := slices.DeleteFunc(slices.Clone(l.Groups), func(g []string) bool {
+		return !slices.ContainsFunc(g, func(name string) bool { return slices.Contains(cluster, name) })
+	})
+	return len(within) > 1
 }
 
 // group is the group of somebody; -1: none.

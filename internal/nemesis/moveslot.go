@@ -33,7 +33,7 @@ func (m *moveSlot) Length() time.Duration { return m.For }
 
 // Check implements Fault.
 func (m *moveSlot) Check(c Cast) []Complaint {
-	if !c.Clustered {
+	if !c.Clustered() {
 		return []Complaint{noCluster("to")}
 	}
 	list := complainUnknown("to", "node", m.To, c.Nodes)

@@ -29,7 +29,7 @@ func (p *promote) Check(c Cast) []Complaint {
 	if len(c.Sentinels) > 0 {
 		return []Complaint{{Message: "the sentinels decide who becomes the primary: kill, pause or cut off the one that is"}}
 	}
-	if p.Failover != world.Takeover && !c.Clustered {
+	if p.Failover != world.Takeover && !c.Clustered() {
 		return []Complaint{noCluster("failover")}
 	}
 	return complainUnknown("node", "replica", p.Node, c.Replicas)

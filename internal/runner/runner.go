@@ -206,6 +206,10 @@ func (r *run) header() history.Header {
 		ChecksOrder: s.Fencing.Check.ChecksOrder(), LockKey: s.Lock.Key,
 		Commands: s.Commands, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
 	}
+	if s.Nodes.SeveralClusters() {
+		spec := r.spec()
+		h.Clusters = spec.Clusters()
+	}
 	a, _ := lock.Lookup(s.Lock.Algorithm)
 	h.Renews = a.Renews()
 	if r.Program != nil {

@@ -50,9 +50,13 @@ func (d *decoder) checkAlgorithm(s *Setup) {
 		d.Spoil("lock.algorithm")
 		return
 	}
-	if n := s.Nodes.endpoints(); d.Sound("nodes.topology", "lock.algorithm") &&
+	if n := s.Nodes.endpoints(); d.Sound("nodes.topology", "nodes.clusters", "lock.algorithm") &&
 		(n < algorithm.MinNodes || algorithm.MaxNodes > 0 && n > algorithm.MaxNodes) {
-		d.ProblemAt("nodes.count", "%s uses %s, not %d", algorithm.Name, algorithm.NodeRange(), n)
+		key := "nodes.count"
+		if s.Nodes.Clustered() {
+			key = "nodes.clusters"
+		}
+		d.ProblemAt(key, "%s uses %s, not %d", algorithm.Name, algorithm.NodeRange(), n)
 	}
 	if !slices.Contains(algorithm.Tokens, s.Fencing.Tokens) {
 		d.ProblemAt("fencing.tokens", "%s has no tokens %q", algorithm.Name, s.Fencing.Tokens).Allowed =
@@ -187,14 +191,21 @@ func changed[T any](part T) (keys []string) {
 // checkCluster counts the nodes of a cluster.
 func (d *decoder) checkCluster(n *Nodes) {
 	const standard = 5 // nobody has said a number
-	if !d.Sound("nodes.primaries", "nodes.replicas", "nodes.count") {
+	if !d.Sound("nodes.clusters", "nodes.primaries", "nodes.replicas", "nodes.count") {
 		return
 	}
-	if n.Count != n.Least() && n.Count != standard {
-		d.ProblemAt("nodes.count", "a cluster of %s with %s each has %s, not %d", words.Count(n.Primaries, "primary"),
-			words.Count(n.Replicas, "replica"), words.Count(n.Least(), "node"), n.Count)
+	all, has := "a cluster", "has"
+	if n.Clusters > 1 {
+		all, has = words.Count(n.Clusters, "cluster"), "have"
 	}
-	if n.Count = n.Least(); n.Count > lock.MostNodes {
+	if n.Count != n.Least() && n.Count != standard {
+		d.ProblemAt("nodes.count", "%s of %s with %s each %s %s, not %d", all, words.Count(n.Primaries, "primary"),
+			words.Count(n.Replicas, "replica"), has, words.Count(n.Least(), "node"), n.Count)
+	}
+	switch n.Count = n.Least(); {
+	case n.Count > lock.MostNodes && n.Clusters > 1:
+		d.ProblemAt("nodes.clusters", "%s have %s in all, which are too many: at most %d", all, words.Count(n.Count, "node"), lock.MostNodes)
+	case n.Count > lock.MostNodes:
 		d.ProblemAt("nodes.primaries", "a cluster of %s is too large: at most %d", words.Count(n.Count, "node"), lock.MostNodes)
 	}
 	if n.MinReplicas > n.Replicas {

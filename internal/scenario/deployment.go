@@ -12,7 +12,8 @@ type Deployment string
 
 // How nodes are arranged, and what they promise of such a write.
 const (
-	oneNode, severalNodes, withReplicas, underSentinel, inCluster = "one node", "several nodes", "replicas", "Sentinel", "Cluster"
+	oneNode, severalNodes, withReplicas, underSentinel = "one node", "several nodes", "replicas", "Sentinel"
+	inCluster, inClusters                              = "Cluster", "several Clusters"
 
 	promisesNothing                          = "" // a node that crashes may have lost any
 	fsyncsEachSecond, fsyncsAlways, waitsFor = "fsync each second", "fsync always", "min-replicas"
@@ -20,7 +21,7 @@ const (
 
 // arrangements and promises are in the order of a report card.
 var (
-	arrangements = []string{oneNode, severalNodes, withReplicas, underSentinel, inCluster}
+	arrangements = []string{oneNode, severalNodes, withReplicas, underSentinel, inCluster, inClusters}
 	promises     = []string{promisesNothing, fsyncsEachSecond, fsyncsAlways, waitsFor}
 )
 
@@ -53,6 +54,8 @@ func (s *Setup) Deployment(r *program.Ready) Deployment {
 	}
 	arrangement := oneNode
 	switch n := s.Nodes; {
+	case n.SeveralClusters():
+		arrangement = inClusters
 	case n.Clustered():
 		arrangement = inCluster
 	case n.Watched():

@@ -16,10 +16,11 @@ func TestDeployment(t *testing.T) {
 		"{count: 3, topology: sentinel, min_replicas_to_write: 1}":                          "Sentinel, min-replicas",
 		"{topology: cluster, min_replicas_to_write: 1, min_replicas_max_lag: 2s}":           "Cluster, min-replicas",
 		"{topology: cluster}":                                                               "Cluster",
+		"{topology: cluster, clusters: 3}":                                                  "several Clusters",
 		"{count: 3, topology: sentinel, min_replicas_to_write: 1, persistence: aof-always}": "Sentinel, min-replicas",
 	} {
 		algorithm := "set-nx-px"
-		if want == "several nodes" {
+		if want == "several nodes" || want == "several Clusters" {
 			algorithm = "redlock"
 		}
 		s, err := Parse("", []byte("name: here\nlock: {algorithm: "+algorithm+"}\nnodes: "+nodes+"\n"))

@@ -114,7 +114,9 @@ func (s *Setup) Cast() nemesis.Cast {
 	c.Endpoints = c.Nodes
 	switch {
 	case s.Nodes.Clustered():
-		c.Clustered, c.Replicas = true, c.Nodes[min(len(c.Nodes), s.Nodes.Primaries):]
+		for nodes := range slices.Chunk(c.Nodes, max(len(c.Nodes)/max(s.Nodes.Clusters, 1), 1)) { // the count may be wrong
+			c.Clusters, c.Replicas = append(c.Clusters, nodes), append(c.Replicas, nodes[min(len(nodes), s.Nodes.Primaries):]...)
+		}
 	case s.Nodes.Watched():
 		c.Replicas, c.Sentinels = c.Nodes, SentinelNames(s.Nodes.Sentinels)
 	case s.Nodes.Replicated():
@@ -184,13 +186,14 @@ func (r *FaultRules) Check(from int) error {
 
 // castFrom are the settings that say who can be named under a key; nil: nobody is.
 func castFrom(key string) []string {
+	nodes := []string{"nodes.count", "nodes.topology", "nodes.sentinels", "nodes.clusters", "nodes.primaries", "nodes.replicas"}
 	switch key {
 	case "client":
 		return []string{"workload.clients"}
 	case "node", "nodes", "to", "bus", "failover", "replica", "sentinel", "node or sentinel":
-		return []string{"nodes.count", "nodes.topology", "nodes.sentinels", "nodes.primaries", "nodes.replicas"}
+		return nodes
 	case "groups":
-		return []string{"nodes.count", "nodes.topology", "nodes.sentinels", "nodes.primaries", "nodes.replicas", "workload.clients"}
+		return append(nodes, "workload.clients")
 	}
 	return nil
 }

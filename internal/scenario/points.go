@@ -23,7 +23,7 @@ func (s *Setup) Points() []string {
 }
 
 // pointsFrom are the settings that say which points there are.
-var pointsFrom = []string{"lock.algorithm", "nodes.count", "nodes.topology", "workload", "fencing"}
+var pointsFrom = []string{"lock.algorithm", "nodes.count", "nodes.topology", "nodes.clusters", "workload", "fencing"}
 
 // anyPoints are those of any setup: what a client may pass where it is not known what it
 // does.

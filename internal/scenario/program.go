@@ -11,7 +11,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
-	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -143,8 +142,11 @@ func (s *Setup) wantsOtherNodes(r *program.Ready) string {
 	if s.Nodes.Clustered() && !r.Elsewhere() && !r.Has(program.AsksCluster) {
 		return "the nodes are a Redis Cluster, and it has no client for one"
 	}
-	if n := s.Nodes.endpoints(); r.Class == program.Single && n > 1 {
-		return fmt.Sprintf("there are %s, and it locks on one", words.Count(n, "independent node"))
+	if s.Nodes.endpoints() > 1 && r.Class == program.Single {
+		return fmt.Sprintf("there are %s, and it locks on one", s.Nodes.countEndpoints())
+	}
+	if s.Nodes.SeveralClusters() && s.Lock.Program != nil && !r.Elsewhere() {
+		return fmt.Sprintf("there are %s, and a lock program is told of one", s.Nodes.countEndpoints())
 	}
 	return ""
 }
@@ -159,7 +161,7 @@ func (s *Setup) wantsRedis(r *program.Ready) string {
 	case r.Store == program.Zookeeper && !r.AllServers:
 		return "ZooKeeper runs in virtual time: --world virtual"
 	case n > 1:
-		return fmt.Sprintf("there are %s, and it locks on one %s", words.Count(n, "independent node"), r.Store)
+		return fmt.Sprintf("there are %s, and it locks on one %s", s.Nodes.countEndpoints(), r.Store)
 	case s.Nodes.Replicated():
 		return fmt.Sprintf("there is a primary with replicas, and it locks on one %s", r.Store)
 	case s.Resource.Shared():

@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -61,7 +62,7 @@ func StandardLock(algorithm string) lock.Config {
 
 // Nodes are the lock's nodes.
 type Nodes struct {
-	Count       int               `yaml:"count" doc:"how many; they are named A, B, C, ...; with topology: cluster that follows from primaries and replicas" min:"1" max:"25" default:"5"`
+	Count       int               `yaml:"count" doc:"how many; they are named A, B, C, ...; with topology: cluster that follows from clusters, primaries and replicas" min:"1" max:"25" default:"5"`
 	Persistence world.Persistence `yaml:"persistence" doc:"what a node keeps on disk" default:"none" values:"none,rdb,aof-no,aof-everysec,aof-always"`
 	Topology    string            `yaml:"topology" doc:"independent: each on its own, as Redlock wants them; replicated: the first is the primary, the others follow it, and clients see the primary alone; sentinel: so, and Redis Sentinel watches them, makes another the primary when that is down, and tells clients who it is; cluster: Redis Cluster, whose first primary has the slot of the lock; it needs real servers, live as processes or in virtual time" default:"independent" values:"independent,replicated,sentinel,cluster"`
 	Watch       `yaml:",inline"`
@@ -79,14 +80,15 @@ type Watch struct {
 	MaxLag          time.Duration `yaml:"min_replicas_max_lag" doc:"with topology: sentinel or cluster: see min_replicas_to_write; whole seconds (min-replicas-max-lag)" min:"1s" max:"1h" default:"10s"`
 }
 
-// Shards are the parts of a Redis Cluster.
+// Shards are the parts of a Redis Cluster, or of several.
 type Shards struct {
+	Clusters    int           `yaml:"clusters" doc:"with topology: cluster: how many Redis Clusters there are, all alike: the first nodes are one, the next ones another. With several each is one node of the lock, called cluster1, cluster2, cluster3, ...; lock programs are told of one alone" min:"1" max:"9" default:"1"`
 	Primaries   int           `yaml:"primaries" doc:"with topology: cluster: how many primaries share the slots; they are the first nodes, and A has the slot of the lock" min:"1" max:"9" default:"3"`
 	Replicas    int           `yaml:"replicas" doc:"with topology: cluster: how many replicas each primary has; they are the nodes behind the primaries, first one of each: with 3 primaries D follows A, E follows B, F follows C" max:"4" default:"1"`
 	NodeTimeout time.Duration `yaml:"node_timeout" doc:"with topology: cluster: after how long without an answer a node takes another for down (cluster-node-timeout)" min:"100ms" max:"10m" default:"15s"`
 }
 
-// Watched reports whether sentinels watch the nodes, Clustered whether they are a Redis Cluster.
+// Watched reports whether sentinels watch the nodes, Clustered whether they are a Redis Cluster, or several.
 func (n Nodes) Watched() bool   { return n.Topology == "sentinel" }
 func (n Nodes) Clustered() bool { return n.Topology == "cluster" }
 
@@ -94,7 +96,7 @@ func (n Nodes) Clustered() bool { return n.Topology == "cluster" }
 func (n Nodes) Least() int {
 	switch {
 	case n.Clustered():
-		return n.Primaries * (1 + n.Replicas)
+		return n.Clusters * n.Primaries * (1 + n.Replicas)
 	case n.Watched():
 		return 2
 	}
@@ -110,23 +112,37 @@ func (n Nodes) Sentinel() *world.Sentinel {
 		MinReplicas: n.MinReplicas, MaxLag: n.MaxLag}
 }
 
-// Cluster is the Redis Cluster that the nodes are; nil: they are none.
+// Cluster is the Redis Cluster that the nodes are, or several; nil: they are none.
 func (n Nodes) Cluster() *world.Cluster {
 	if !n.Clustered() {
 		return nil
 	}
-	return &world.Cluster{Primaries: n.Primaries, NodeTimeout: n.NodeTimeout, MinReplicas: n.MinReplicas, MaxLag: n.MaxLag}
+	return &world.Cluster{Count: n.Clusters, Primaries: n.Primaries, NodeTimeout: n.NodeTimeout, MinReplicas: n.MinReplicas, MaxLag: n.MaxLag}
 }
 
-// Replicated reports whether the lock is at one primary, which others follow.
+// SeveralClusters reports whether each node of the lock is a Redis Cluster.
+func (n Nodes) SeveralClusters() bool { return n.Clustered() && n.Clusters > 1 }
+
+// Replicated reports whether each node of the lock is a primary, which others follow.
 func (n Nodes) Replicated() bool { return n.Topology == "replicated" || n.Watched() || n.Clustered() }
 
 // endpoints is how many nodes clients see.
 func (n Nodes) endpoints() int {
-	if n.Replicated() {
+	switch {
+	case n.Clustered():
+		return n.Clusters
+	case n.Replicated():
 		return 1
 	}
 	return n.Count
+}
+
+// countEndpoints counts them in words.
+func (n Nodes) countEndpoints() string {
+	if n.Clustered() {
+		return words.Count(n.Clusters, "Redis Cluster")
+	}
+	return words.Count(n.endpoints(), "independent node")
 }
 
 const primaryName = world.Primary

@@ -31,8 +31,8 @@ type Spec struct {
 	// Sentinel says who watches replicated nodes, and makes another the primary when that is down; nil: nobody
 	// does. Clients then ask the sentinels where the primary is.
 	Sentinel *Sentinel
-	// Cluster says what Redis Cluster the nodes are; nil: they are none. The first is the primary of the lock's
-	// slot. Clients then go where that is.
+	// Cluster says what Redis Cluster the nodes are, or several; nil: they are none. The first of each is the primary of
+	// the lock's slot. Clients then go where that is.
 	Cluster *Cluster
 	// MovesAtomically: the slot of the lock may move with KeysAtomic.
 	MovesAtomically bool
@@ -77,16 +77,41 @@ func (s *Spec) LockSlot() int {
 	return command.Slot(key)
 }
 
-// Shape is the shape of the Redis Cluster that the nodes are.
-func (s *Spec) Shape() *cluster.Shape {
-	shape := &cluster.Shape{Seed: s.Seed, Primaries: s.Cluster.Primaries, Slot: s.LockSlot()}
-	for i := range s.Nodes {
-		shape.Names = append(shape.Names, s.Nodes[i].Name)
+// Clusters are the Redis Clusters that the nodes are: so many of the first nodes are one, and so on. To clients each is one node.
+func (s *Spec) Clusters() (list []history.ClusterNodes) {
+	if s.Cluster == nil {
+		return nil
 	}
-	return shape
+	each := len(s.Nodes) / s.Cluster.count()
+	for nodes := range slices.Chunk(s.Nodes, each) {
+		c := history.ClusterNodes{Name: Primary}
+		if s.Cluster.Several() {
+			c.Name = fmt.Sprintf("cluster%d", len(list)+1)
+		}
+		for i := range nodes {
+			c.Nodes = append(c.Nodes, nodes[i].Name)
+		}
+		list = append(list, c)
+	}
+	return list
 }
 
-// SlotMove is a move of the slot of the lock between the nodes, in their order. Whoever makes it says how servers are reached.
+// Beside are the nodes of the Redis Cluster that a node is one of; nil: it is of none.
+func (s *Spec) Beside(node string) []string {
+	for _, c := range s.Clusters() {
+		if slices.Contains(c.Nodes, node) {
+			return c.Nodes
+		}
+	}
+	return nil
+}
+
+// Shape is the shape of the Redis Cluster that a node is one of.
+func (s *Spec) Shape(node string) *cluster.Shape {
+	return &cluster.Shape{Seed: s.Seed, Names: s.Beside(node), Primaries: s.Cluster.Primaries, Slot: s.LockSlot()}
+}
+
+// SlotMove is a move of the slot of the lock between the nodes of a cluster, in their order. Whoever makes it says how servers are reached.
 func (s *Spec) SlotMove(keys SlotKeys, servers []cluster.Server) *cluster.Move {
 	return &cluster.Move{Servers: servers, Primaries: s.Cluster.Primaries, Slot: s.LockSlot(),
 		KeysFirst: keys == KeysFirst, KeysLeft: keys == KeysLeft, Atomic: keys == KeysAtomic}
@@ -104,8 +129,8 @@ func (s *Spec) Check() error {
 	if s.Sentinel != nil {
 		err = errors.Join(err, s.Sentinel.check(s.Nodes))
 	}
-	if c := s.Cluster; c != nil && (c.Primaries < 1 || len(s.Nodes)%c.Primaries != 0) {
-		err = errors.Join(err, fmt.Errorf("%d nodes are no cluster with %d primaries", len(s.Nodes), c.Primaries))
+	if c := s.Cluster; c != nil && (c.Primaries < 1 || len(s.Nodes) == 0 || len(s.Nodes)%(c.Primaries*c.count()) != 0) {
+		err = errors.Join(err, fmt.Errorf("%d nodes are not %d clusters with %d primaries", len(s.Nodes), c.count(), c.Primaries))
 	}
 	for _, p := range s.Needs {
 		err = errors.Join(err, check(powerNames, "power", p))
@@ -140,6 +165,8 @@ type Sentinel struct {
 
 // Cluster is a Redis Cluster. The first nodes are its primaries, which share the slots; the others follow them, one after the other.
 type Cluster struct {
+	// Count is how many there are, all alike; 0: one.
+	Count     int
 	Primaries int
 	// NodeTimeout is how long a node must not have answered to be taken for down.
 	NodeTimeout time.Duration
@@ -147,6 +174,11 @@ type Cluster struct {
 	MinReplicas int
 	MaxLag      time.Duration
 }
+
+func (c *Cluster) count() int { return max(c.Count, 1) }
+
+// Several reports that there are several clusters.
+func (c *Cluster) Several() bool { return c != nil && c.count() > 1 }
 
 // NoModelOfCluster is why models cannot be a Redis Cluster, NoClusterThere why servers in containers, and those of others, cannot.
 // NoLiveCluster is why a search, which shrinks what it finds by many runs, does not take one in real time.

@@ -136,7 +136,7 @@ func (s *SetupMessage) ProgramSetup(points []string) (program.Setup, error) {
 	switch {
 	case len(s.Sentinels) > 0:
 		p.Topology, p.Master = program.Watched, s.Master
-	case s.Clustered:
+	case len(s.Clusters) > 0:
 		p.Topology = program.Clustered
 	case s.Replicated:
 		p.Topology = program.Replicated

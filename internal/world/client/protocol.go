@@ -3,6 +3,7 @@ package client
 import (
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 )
@@ -104,8 +105,8 @@ type SetupMessage struct {
 	Nodes []Address `json:"nodes"`
 	// Replicated: what listens there is the primary of several.
 	Replicated bool `json:"replicated,omitempty"`
-	// Clustered: the nodes are a Redis Cluster.
-	Clustered bool `json:"clustered,omitempty"`
+	// Clusters are the Redis Clusters that the nodes are, one after the other.
+	Clusters []history.ClusterNodes `json:"clusters,omitempty"`
 	// Sentinels know the primary as Master, in the place of Nodes.
 	Sentinels []Address `json:"sentinels,omitempty"`
 	Master    string    `json:"master,omitempty"`

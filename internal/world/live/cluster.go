@@ -39,9 +39,9 @@ func (w *World) openCluster() error {
 	for _, to := range w.spec.Nodes {
 		n := w.servers.Nodes[to.Name]
 		senders := make(map[netip.Addr]string)
-		for _, from := range w.spec.Nodes {
-			if from.Name != to.Name {
-				senders[w.servers.Nodes[from.Name].Source()] = from.Name
+		for _, from := range w.spec.Beside(to.Name) {
+			if from != to.Name {
+				senders[w.servers.Nodes[from].Source()] = from
 			}
 		}
 		address, err := w.links.OpenPeers(to.Name, false, w.onceStarted(func() proxy.Dial { return n.Server.Door().Link }), senders)
@@ -95,9 +95,11 @@ func (w *World) joinCluster(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	replicas := len(w.spec.Nodes)/w.spec.Cluster.Primaries - 1
-	for _, spec := range w.spec.Nodes[:w.spec.Cluster.Primaries] {
-		group.Go(func() error { return w.servers.Nodes[spec.Name].AwaitAcknowledged(ctx, replicas) })
+	for _, c := range w.spec.Clusters() {
+		replicas := len(c.Nodes)/w.spec.Cluster.Primaries - 1
+		for _, primary := range c.Nodes[:w.spec.Cluster.Primaries] {
+			group.Go(func() error { return w.servers.Nodes[primary].AwaitAcknowledged(ctx, replicas) })
+		}
 	}
 	return group.Wait()
 }
@@ -192,8 +194,8 @@ func (w *World) MoveSlot(name string, keys world.SlotKeys) (finish func() error,
 		return nil, errors.New("there is no Redis Cluster")
 	}
 	var servers []cluster.Server
-	for _, spec := range w.spec.Nodes {
-		servers = append(servers, w.servers.Nodes[spec.Name].Operated())
+	for _, node := range w.spec.Beside(name) {
+		servers = append(servers, w.servers.Nodes[node].Operated())
 	}
 	m := w.spec.SlotMove(keys, servers)
 	m.Reach = func(from, to string) (string, error) {

@@ -284,7 +284,7 @@ func (w *World) setupOf(name string) (client.SetupMessage, error) {
 	s := client.SetupMessage{
 		Protocol: client.ProtocolVersion, Client: name, Seed: w.spec.Seed,
 		Lock: w.spec.Lock, Resource: w.spec.Resource, Points: w.spec.Points, Replicated: w.spec.Replicated,
-		Clustered: w.spec.Cluster != nil,
+		Clusters: w.spec.Clusters(),
 	}
 	if w.warms() {
 		s.WarmUp = warmUpKey + name

@@ -206,7 +206,7 @@ func newEnv(c *clientHost) *env {
 		e.nodes[i] = &remotes[i]
 	}
 	if c.w.spec.Cluster != nil {
-		e.nodes = []command.Node{&client.Cluster{Called: world.Primary, Nodes: e.nodes, Named: c.w.servers.HostAt, Now: c.w.Now, Sleep: e.Sleep}}
+		e.nodes = e.joinClusters(e.nodes)
 	}
 	if c.w.spec.Sentinel != nil && c.w.locks == nil {
 		e.nodes = []command.Node{newFailover(e, remotes[:len(c.links)])}
@@ -217,6 +217,17 @@ func newEnv(c *clientHost) *env {
 		e.consensus = &remote{e: e, l: c.consensus}
 	}
 	return e
+}
+
+// joinClusters makes the nodes of each Redis Cluster one.
+func (e *env) joinClusters(nodes []command.Node) (list []command.Node) {
+	w := e.c.w
+	for _, c := range w.spec.Clusters() {
+		n := len(c.Nodes)
+		list = append(list, &client.Cluster{Called: c.Name, Nodes: nodes[:n:n], Named: w.servers.HostAt, Now: w.Now, Sleep: e.Sleep})
+		nodes = nodes[n:]
+	}
+	return list
 }
 
 func (e *env) Client() string        { return e.c.name }

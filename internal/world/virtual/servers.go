@@ -583,15 +583,28 @@ func (w *World) linkServers() {
 		}
 	}
 	switch {
-	case w.spec.Cluster != nil, w.spec.Sentinel != nil:
+	case w.spec.Cluster != nil:
+		for bus := range 2 {
+			for _, c := range w.spec.Clusters() {
+				nodes := w.hostsOf(c.Nodes)
+				all(nodes, nodes, bus == 1)
+			}
+		}
+	case w.spec.Sentinel != nil:
 		all(w.nodes, w.nodes, false)
 		all(w.watchers, slices.Concat(w.nodes, w.watchers), false)
 	case w.spec.Replicated:
 		all(w.nodes[1:], w.nodes[:1], false)
 	}
-	if w.spec.Cluster != nil {
-		all(w.nodes, w.nodes, true)
+}
+
+// hostsOf are the hosts of some nodes.
+func (w *World) hostsOf(nodes []string) []*Host {
+	list := make([]*Host, len(nodes))
+	for i, name := range nodes {
+		list[i] = w.node(name)
 	}
+	return list
 }
 
 // newWatchers makes the servers that are sentinels.

@@ -98,8 +98,8 @@ func (w *World) MoveSlot(name string, keys world.SlotKeys) (finish func() error,
 		return nil, errors.New(world.NoModelOfCluster)
 	}
 	var servers []cluster.Server
-	for _, h := range w.nodes {
-		servers = append(servers, operated{h})
+	for _, node := range w.spec.Beside(name) {
+		servers = append(servers, operated{w.node(node)})
 	}
 	m := w.spec.SlotMove(keys, servers)
 	return func() error { w.touchAll(); return m.Finish() }, m.Open(name)

@@ -276,8 +276,12 @@ func (w *World) openClients() error {
 		}
 		switch {
 		case w.spec.Cluster != nil:
-			for _, l := range c.links[1:] { // it has a connection to the first alone
-				l.idle = l.idle[:0]
+			for _, cluster := range w.spec.Clusters() { // it has a connection to the first of each alone
+				for _, l := range c.links {
+					if slices.Contains(cluster.Nodes[1:], l.name.To) {
+						l.idle = l.idle[:0]
+					}
+				}
 			}
 		case w.spec.Sentinel != nil:
 			if w.locks == nil { // else the links to sentinels carry bytes

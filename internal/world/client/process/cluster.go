@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
@@ -21,8 +20,9 @@ var _ connected = (*clusterNode)(nil)
 type clusteredNode struct{ *node }
 
 // newClusterNode makes nodes at some addresses one.
-func newClusterNode(nodes []command.Node, addresses []client.Address, now func() time.Duration, sleep func(time.Duration)) *clusterNode {
-	c := &clusterNode{Cluster: client.Cluster{Called: history.PrimaryProcess, Now: now, Sleep: sleep}}
+func newClusterNode(called string, nodes []command.Node, addresses []client.Address, now func() time.Duration,
+	sleep func(time.Duration)) *clusterNode {
+	c := &clusterNode{Cluster: client.Cluster{Called: called, Now: now, Sleep: sleep}}
 	names := make(map[string]string)
 	for i, n := range nodes {
 		one := &clusteredNode{n.(*node)}

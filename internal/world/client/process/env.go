@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
@@ -37,9 +38,17 @@ func newCommonEnv(owner, connection string, seed uint64, nodes []client.Address)
 	return e, nil
 }
 
-// joinCluster makes the nodes one, a Redis Cluster.
-func (e *commonEnv) joinCluster(addresses []client.Address) {
-	e.nodes = []command.Node{newClusterNode(e.nodes, addresses, e.Now, e.Sleep)}
+// joinClusters makes the nodes of each Redis Cluster one. Where there is none, they stay as they are.
+func (e *commonEnv) joinClusters(clusters []history.ClusterNodes, addresses []client.Address) {
+	nodes := e.nodes
+	for i, c := range clusters {
+		if i == 0 {
+			e.nodes = nil
+		}
+		n := len(c.Nodes)
+		e.nodes = append(e.nodes, newClusterNode(c.Name, nodes[:n], addresses[:n], e.Now, e.Sleep))
+		nodes, addresses = nodes[n:], addresses[n:]
+	}
 }
 
 // connected is a node, or a cluster of them, with its connections.
@@ -124,8 +133,8 @@ func newEnv(setup *client.SetupMessage, s *server) (e *env, err error) {
 	if e.commonEnv, err = newCommonEnv(setup.Client, setup.Client, setup.Seed, nodes); err != nil {
 		return nil, err
 	}
-	if setup.Clustered && setup.Lock.Program == nil {
-		e.joinCluster(nodes)
+	if setup.Lock.Program == nil {
+		e.joinClusters(setup.Clusters, nodes)
 	}
 	if len(setup.Sentinels) > 0 && setup.Lock.Program == nil {
 		e.nodes = append(e.nodes, newPrimary(setup.Client, setup.Master, setup.Sentinels, 0))

@@ -43,7 +43,7 @@ func (s *Servers) addCluster() {
 	for i, spec := range s.spec.Nodes {
 		n, c := s.Nodes[spec.Name], s.spec.Cluster
 		n.source, n.minReplicas, n.maxLag = sourceOf(i), c.MinReplicas, c.MaxLag
-		n.member = &member{shape: s.spec.Shape(), timeout: c.NodeTimeout}
+		n.member = &member{shape: s.spec.Shape(spec.Name), timeout: c.NodeTimeout}
 	}
 }
 

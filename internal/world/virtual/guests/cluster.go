@@ -21,6 +21,8 @@ const busPort = redisPort + virtual.BusPorts
 // shard is a server's part in a Redis Cluster.
 type shard struct {
 	s *redisServer
+	// shape is the cluster's.
+	shape *cluster.Shape
 	// file is what it knew of the cluster when somebody looked last; buffer is for reading it.
 	file, buffer []byte
 	// sees is what that says.
@@ -49,13 +51,10 @@ func (c *shard) prepareDisk(keep world.Keep) error {
 
 // firstFile is what the node knows of the cluster at the start.
 func (c *shard) firstFile() []byte {
-	return c.shape().File(c.s.h.Name(), func(name string) cluster.Place {
+	return c.shape.File(c.s.h.Name(), func(name string) cluster.Place {
 		return cluster.Place{Host: c.s.g.hosts[name].String(), Port: redisPort, Bus: busPort}
 	})
 }
-
-// shape is the cluster's.
-func (c *shard) shape() *cluster.Shape { return c.s.g.spec.Shape() }
 
 // isWhole reports that the node sees all others, and that they serve.
 func (c *shard) isWhole() bool {
@@ -65,7 +64,7 @@ func (c *shard) isWhole() bool {
 		return false
 	}
 	nodes, err := c.s.do("cluster", "nodes")
-	return err == nil && cluster.IsWhole(info, nodes, len(c.s.g.spec.Nodes))
+	return err == nil && cluster.IsWhole(info, nodes, len(c.shape.Names))
 }
 
 // look takes in what the node knows of the cluster since it has run.
@@ -80,7 +79,7 @@ func (c *shard) look() {
 	c.file = bytes.Clone(file)
 	var err error
 	before := c.sees
-	if c.sees, err = c.shape().Read(string(file)); err != nil {
+	if c.sees, err = c.shape.Read(string(file)); err != nil {
 		c.s.check(err)
 		return
 	}

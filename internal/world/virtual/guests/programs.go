@@ -191,7 +191,7 @@ func (p *lockProgram) setUp(then func()) {
 func (p *lockProgram) setup() (program.Setup, error) {
 	s := &p.g.spec
 	m := client.SetupMessage{Client: p.m.Client(), Seed: s.Seed, Lock: p.m.Config(), Points: s.Points,
-		Replicated: s.Replicated, Clustered: s.Cluster != nil}
+		Replicated: s.Replicated, Clusters: s.Clusters()}
 	for _, name := range p.m.Nodes() {
 		at := client.Address{Name: name, Address: p.g.addressOf(name)}
 		switch {

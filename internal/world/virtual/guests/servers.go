@@ -91,7 +91,7 @@ func (g *guests) Server(h *virtual.Host) (virtual.Server, error) {
 	default:
 		redis := &redisServer{server: s, follows: h.Follows()}
 		if g.spec.Cluster != nil && h.Name() != history.ResourceProcess {
-			redis.shard = &shard{s: redis}
+			redis.shard = &shard{s: redis, shape: g.spec.Shape(h.Name())}
 		}
 		s.kind = redis
 	}

@@ -103,7 +103,10 @@ func (c *conn) Arrived(b []byte) {
 	c.look()
 }
 
-// Broke implements virtual.End.
+// Ended implements virtual.End.
+func (c *conn) Ended() { c.Broke(false) }
+
+// Broke implements virtual.End. Readers see the end.
 func (c *conn) Broke(refused bool) {
 	c.mu.Lock()
 	if c.err = io.EOF; refused {

@@ -63,14 +63,14 @@ func (t *terms) leftAtRelease() (left, stayed bool) {
 		if p.f != history.Release || p.answered < 0 {
 			continue
 		}
-		nodes := map[string]bool{}
+		var nodes []string
 		for _, i := range t.ownLives() {
 			attempts := t.attemptsFor(t.whoseOf(i).client, t.setAs(i))
 			if t.overAt(attempts) == p.answered && t.stayed(i, attempts, butRefusals, true) {
-				nodes[t.events[i].Process] = true
+				nodes = append(nodes, t.events[i].Process)
 			}
 		}
-		if len(nodes) >= t.quorum() {
+		if t.count(nodes) >= t.quorum() {
 			stayed, left = true, left || p.outcome == history.OK
 		}
 	}

@@ -67,52 +67,58 @@ func judgeToldAtRelease(_ context.Context, j *judge, o Options) Finding {
 	return j.judgeLeftAtRelease(f, disturbances, quorum, j.keysMayStay(o))
 }
 
-// leftKey is a key that a release has left where it was.
-type leftKey struct {
-	life *facts.KeyLife
-	node string
+// leftKeys are keys that a release has left where they were, each on another node.
+type leftKeys struct {
+	lives []*facts.KeyLife
+	on    facts.NodeCount
 }
 
 // judgeLeftAtRelease: a release that left the lock on a quorum of nodes does not say that it gave it back.
 func (j *judge) judgeLeftAtRelease(f Finding, d *facts.Disturbances, quorum int, ttl time.Duration) Finding {
-	left := make(map[int][]leftKey) // by the answer to the release
+	left := make(map[int]*leftKeys) // by the answer to the release
 	lives := j.KeyLives()
 	for i := range lives {
 		k := &lives[i]
 		since, over, ok := j.undisturbedEnd(d, k, ttl, demanded{not: history.Refuses, however: true})
-		node := j.Event(k.Set).Process
-		if ok && j.Event(over).F == history.Release && j.lastsTo(k) > since+ttl/2 && ttl > 0 && !j.LeaseInValue() &&
-			!slices.ContainsFunc(left[over], func(o leftKey) bool { return o.node == node }) {
-			left[over] = append(left[over], leftKey{k, node})
+		if !ok || j.Event(over).F != history.Release || j.lastsTo(k) <= since+ttl/2 || ttl <= 0 || j.LeaseInValue() {
+			continue
+		}
+		if left[over] == nil {
+			left[over] = &leftKeys{on: j.CountNodes()}
+		}
+		same := func(o *facts.KeyLife) bool { return j.Event(o.Set).Process == j.Event(k.Set).Process }
+		if l := left[over]; !slices.ContainsFunc(l.lives, same) {
+			l.lives = append(l.lives, k)
+			l.on.Add(j.Event(k.Set).Process)
 		}
 	}
 	for _, answer := range slices.Sorted(maps.Keys(left)) {
-		if len(left[answer]) < quorum {
+		if left[answer].on.N < quorum {
 			continue
 		}
 		if f.Effort.Chances++; j.Event(answer).Type == history.OK {
-			return j.leftFinding(f, answer, left[answer])
+			return j.leftFinding(f, answer, left[answer].lives)
 		}
 	}
 	return f.noViolation("no release failed to give the lock back", "%d %s, none untrue", f.Effort.Chances, f.Effort.What())
 }
 
-func (j *judge) leftFinding(f Finding, answer int, keys []leftKey) Finding {
-	first := slices.MinFunc(keys, func(a, b leftKey) int { return cmp.Compare(j.lastsTo(a.life), j.lastsTo(b.life)) })
-	client, stayed := first.life.Client, j.lastsTo(first.life)-j.At(answer)
+func (j *judge) leftFinding(f Finding, answer int, keys []*facts.KeyLife) Finding {
+	first := slices.MinFunc(keys, func(a, b *facts.KeyLife) int { return cmp.Compare(j.lastsTo(a), j.lastsTo(b)) })
+	client, stayed := first.Client, j.lastsTo(first)-j.At(answer)
 	call := j.Ops[j.OpAt[answer]].Call
 	nodes := make([]string, len(keys))
 	for i, k := range keys {
-		nodes[i] = k.node
+		nodes[i] = j.Event(k.Set).Process
 	}
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("%s was told that it had given the lock back, which stayed %s for another %s", client, onNodes(nodes), length(stayed))
 	c := &Counterexample{From: f.Effort.Chances, Impossible: answer, Assumption: string(saysAtRelease)}
-	c.Operations = []CounterOp{{Client: client, Op: "gives the lock back", Events: sortedEvents(first.life.Set, call, answer, first.life.End),
+	c.Operations = []CounterOp{{Client: client, Op: "gives the lock back", Events: sortedEvents(first.Set, call, answer, first.End),
 		From: j.At(call), To: j.At(answer), Believed: "it had given the lock back", True: "its lock was still there"}}
 	s := j.newStory()
 	s.decidedBy(answer)
-	s.tell(turning, first.life.Set, "%s set the key on node %s%s", client, first.node, j.setForWords(first.life.Set))
+	s.tell(turning, first.Set, "%s set the key on node %s%s", client, j.Event(first.Set).Process, j.setForWords(first.Set))
 	s.tell(turning, call, "%s asked to release", client)
 	s.tellFaults(j.At(call), j.At(answer), client)
 	s.tell(decisive, answer, "the release was answered with a yes")

@@ -89,7 +89,7 @@ func (o *overseer) compare(node string, ask func(...string) (string, error)) {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	if kind == "hash" { // the lock hash-field
+	if kind == "hash" && o.key == "locks" { // the lock hash-field of its scenario
 		_, _ = fmt.Sscanf(must("HPEXPIRETIME", o.key, "FIELDS", "1", "lock"), "[%d]", &ends)
 		if ends == -2 { // it has run out, and is not removed yet
 			kind = "none"

@@ -115,7 +115,7 @@ func (n *Node) Watch(ctx context.Context, address string, s *world.Sentinel) err
 func (n *Node) AwaitWatching(ctx context.Context, s *world.Sentinel, replicas int) error {
 	for deadline := time.Now().Add(followWithin); ; time.Sleep(2 * time.Millisecond) {
 		about, err := n.Admin.Do(ctx, "sentinel", "master", MasterName).Slice()
-		if err != nil {
+		if slow := net.Error(nil); err != nil && (!errors.As(err, &slow) || !slow.Timeout()) {
 			return fmt.Errorf("failed to ask sentinel %s about the primary: %w", n.Name, err)
 		}
 		if sentinel.Field(about, "num-slaves") == strconv.Itoa(replicas) &&

@@ -76,11 +76,14 @@ type leftKeys struct {
 // judgeLeftAtRelease: a release that left the lock on a quorum of nodes does not say that it gave it back.
 func (j *judge) judgeLeftAtRelease(f Finding, d *facts.Disturbances, quorum int, ttl time.Duration) Finding {
 	left := make(map[int]*leftKeys) // by the answer to the release
-	lives := j.KeyLives()
+	var lives []facts.KeyLife
+	if ttl > 0 && !j.LeaseInValue() { // else nothing is known of keys that stay
+		lives = j.KeyLives()
+	}
 	for i := range lives {
 		k := &lives[i]
 		since, over, ok := j.undisturbedEnd(d, k, ttl, demanded{not: history.Refuses, however: true})
-		if !ok || j.Event(over).F != history.Release || j.lastsTo(k) <= since+ttl/2 || ttl <= 0 || j.LeaseInValue() {
+		if !ok || j.Event(over).F != history.Release || j.lastsTo(k) <= since+ttl/2 {
 			continue
 		}
 		if left[over] == nil {

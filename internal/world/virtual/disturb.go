@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
@@ -45,6 +46,9 @@ func (w *World) Disturb(links []world.Link, d world.Disturbance) (func() error, 
 			_ = lift()
 			return nil, fmt.Errorf("no link from %s to %s", name.From, name.To)
 		}
+		if c, is := l.(*clientLink); is && d.Closes > 0 {
+			lifts = append(lifts, c.closeInTime(d.Closes))
+		}
 		if d.Direction != world.Answers {
 			lifts = append(lifts, l.disturb(d, requests))
 		}
@@ -78,20 +82,18 @@ func (w *World) link(name world.Link) *clientLink {
 }
 
 func (l *clientLink) disturb(d world.Disturbance, dir int) (lift func()) {
-	undo := l.liftFunc(l.directions[dir].Begin(d), l.breakAll)
-	if d.Closes == 0 {
-		return undo
-	}
-	lifted := false
-	l.w.s.after(d.Closes, func() {
-		if !lifted {
+	return l.liftFunc(l.directions[dir].Begin(d), l.breakAll)
+}
+
+// closeInTime closes, in a while, the connections that carry nothing then because of a stall; stop: not any more.
+func (l *clientLink) closeInTime(d time.Duration) (stop func()) {
+	stopped := false
+	l.w.s.after(d, func() {
+		if !stopped {
 			l.closeStalled()
 		}
 	})
-	return func() {
-		lifted = true
-		undo()
-	}
+	return func() { stopped = true }
 }
 
 // liftFunc ends a disturbance, and breaks what it is to break then.

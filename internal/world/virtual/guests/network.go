@@ -92,27 +92,27 @@ func (l *line) Opened() { l.conn.Open() }
 func (l *line) Arrived(b []byte) { l.conn.Deliver(l.end, b) }
 
 // Ended implements virtual.End.
-func (l *line) Ended() {
-	l.over = true
-	delete(l.g.conns, l.conn)
-	if l.of != nil && l.of.stays { // it is to close them itself
-		l.of.old = append(l.of.old, l.conn)
-	} else {
-		l.conn.Finish(l.end)
-	}
-}
+func (l *line) Ended() { l.isOver(l.conn.Finish) }
 
 // Broke implements virtual.End.
 func (l *line) Broke(refused bool) {
+	l.isOver(func(end int) {
+		if refused {
+			l.conn.Refuse()
+		} else {
+			l.conn.Reset(end)
+		}
+	})
+}
+
+// isOver tells the program's end that the connection is over, unless the program is to close it itself.
+func (l *line) isOver(tell func(end int)) {
 	l.over = true
 	delete(l.g.conns, l.conn)
-	switch {
-	case l.of != nil && l.of.stays: // it is to close them itself
+	if l.of != nil && l.of.stays {
 		l.of.old = append(l.of.old, l.conn)
-	case refused:
-		l.conn.Refuse()
-	default:
-		l.conn.Reset(l.end)
+	} else {
+		tell(l.end)
 	}
 }
 

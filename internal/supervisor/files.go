@@ -3,6 +3,7 @@
 package supervisor
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -244,10 +245,12 @@ func (t *thread) textOf(path string) (text []byte, ours bool) {
 	return nil, false
 }
 
-// hostsFile names the hosts of the world.
+// hostsFile names the hosts of the world, by their addresses.
 func (s *Supervisor) hostsFile() []byte {
 	text := []byte("127.0.0.1 localhost\n")
-	for _, h := range s.hosts {
+	there := slices.DeleteFunc(slices.Clone(s.hosts), func(h *Host) bool { return h.Away })
+	slices.SortFunc(there, func(a, b *Host) int { return bytes.Compare(a.IP[:], b.IP[:]) })
+	for _, h := range there {
 		text = fmt.Appendf(text, "%d.%d.%d.%d %s\n", h.IP[0], h.IP[1], h.IP[2], h.IP[3], h.Name)
 	}
 	return text

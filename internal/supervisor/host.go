@@ -15,6 +15,8 @@ type Host struct {
 	Name string
 	// IP is its address.
 	IP [4]byte
+	// Away: no other host finds it. One that has its address may be there meanwhile.
+	Away bool
 
 	s        *Supervisor
 	number   int
@@ -43,9 +45,9 @@ type clocks struct {
 	clocksSet       int
 }
 
-// NewHost makes a host.
+// NewHost makes a host. What its programs see of it follows from its name and address.
 func (s *Supervisor) NewHost(name string, ip [4]byte) *Host {
-	h := &Host{Name: name, IP: ip, s: s, number: len(s.hosts)}
+	h := &Host{Name: name, IP: ip, s: s, number: int(ip[2])<<8 | int(ip[3])}
 	h.wall = Clock{Base: int64(s.Wall), Rate: 1}
 	h.monotonic = Clock{Base: int64(MonotonicAtStart), Rate: 1}
 	random := fnv.New64a()
@@ -55,10 +57,18 @@ func (s *Supervisor) NewHost(name string, ip [4]byte) *Host {
 	return h
 }
 
+// Remove ends all programs of a host, and forgets it.
+func (s *Supervisor) Remove(h *Host) {
+	for _, g := range slices.Clone(h.programs) {
+		g.Kill()
+	}
+	s.hosts = removed(s.hosts, h)
+}
+
 // host finds a host by its address.
 func (s *Supervisor) host(ip [4]byte) *Host {
 	for _, h := range s.hosts {
-		if h.IP == ip {
+		if h.IP == ip && !h.Away {
 			return h
 		}
 	}

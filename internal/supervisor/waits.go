@@ -185,13 +185,15 @@ func (t *thread) input() {
 		t.readPipe(f)
 		return
 	}
-	w := &wait{deadline: never, fds: []unix.PollFd{{Fd: int32(f.fd), Events: unix.POLLIN}},
-		timeout: func() (int64, unix.Errno) { return 0, unix.EAGAIN }}
 	set, isSignalFD := t.p.signalsOf(int(int32(a[0])))
 	switch {
 	case statusFlags(f.fd)&unix.O_NONBLOCK != 0, isSignalFD && t.hasAny(set), !isSignalFD && t.mayRead(f.fd, flags):
 		t.goNative()
 		return
+	}
+	t.p.countReadings()
+	w := &wait{fds: []unix.PollFd{{Fd: int32(f.fd), Events: unix.POLLIN}}, timeout: func() (int64, unix.Errno) { return 0, unix.EAGAIN }}
+	switch {
 	case isSignalFD:
 		w.fds[0].Events, w.signals = 0, set
 	case flags&unix.MSG_WAITALL != 0:

@@ -246,11 +246,12 @@ func (a *audit) each(list []*asked, do func(*asked)) {
 	wg.Wait()
 }
 
-// ask puts questions to their locks. In virtual time, where no run disturbs another, it also finds out what locks cost: first, because that
-// takes longest.
+// ask puts questions to their locks. In virtual time, where no run disturbs another, it also finds out what locks cost, and what takes
+// longest comes first: so no processor waits in the end while another one has much to do.
 func (a *audit) ask(ctx context.Context, open, all []*asked) {
 	if a.Trial.World == request.Virtual {
 		open = slices.Concat(ofCosts(all), open)
+		slices.SortStableFunc(open, func(x, y *asked) int { return y.servers() - x.servers() })
 	}
 	a.each(open, func(k *asked) {
 		if k.costs {
@@ -294,6 +295,17 @@ func (a *audit) answer(ctx context.Context, k *asked) {
 			c.Report = a.below(c.Report)
 		}
 	}
+}
+
+// servers is how many servers there are in all runs of the question together.
+func (k *asked) servers() (n int) {
+	for i := range k.scenario.Variants {
+		nodes := &k.scenario.Variants[i].Setup.Nodes
+		if n += nodes.Count; nodes.Watched() {
+			n += nodes.Sentinels
+		}
+	}
+	return n
 }
 
 // below is a file as seen from the card's folder.

@@ -46,7 +46,7 @@ func (t *trial) accuses(ctx context.Context, s *subject, out *runner.Outcome) bo
 func (t *trial) twice(ctx context.Context, s *subject, c runner.Config) (out runner.Outcome, difference *history.Difference, err error) {
 	l := s.Setup.Lock.Program
 	known := t.Repeating.Repeats(l)
-	enough := func(of *runner.Outcome) bool { return known && !isSample(&c) && !t.accuses(ctx, s, of) }
+	enough := func(of *runner.Outcome) bool { return known && !isSample(s, &c) && !t.accuses(ctx, s, of) }
 	path := filepath.Join(c.Dir, runs.History)
 	var kept, fresh []byte
 	if known && t.keeps(s) {

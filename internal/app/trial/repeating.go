@@ -65,8 +65,12 @@ func (r *Repeating) about(l *lock.Program, look func(*repeats)) {
 // oneIn is of how many runs in which nothing is held against the lock one is made twice all the same.
 const oneIn = 8
 
-// isSample reports that a run is one of those. It does not depend on what else is run.
-func isSample(c *runner.Config) bool {
+// isSample reports that a run is one of those. It does not depend on what else is run. Runs of servers with replicas are none: they cost
+// five times as much as others, and show no more of the program.
+func isSample(s *subject, c *runner.Config) bool {
+	if s.Setup.Nodes.Replicated() {
+		return false
+	}
 	h := fnv.New32a()
 	_, _ = fmt.Fprint(h, c.Scenario, "/", c.Variant.Name, "/", c.Seed)
 	return h.Sum32()%oneIn == 0

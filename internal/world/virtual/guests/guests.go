@@ -21,7 +21,7 @@ import (
 func Available() error { return supervisor.Available() }
 
 // Version of the supervisor and this package, which histories depend on.
-const Version = "6"
+const Version = "7"
 
 // wall is the time of day at which runs of programs begin: 2026-01-01, as everywhere with guests. Those of built-in locks begin as with
 // models.
@@ -40,7 +40,7 @@ func Open(ctx context.Context, spec world.Spec, o Options) (world.World, error) 
 	if why := Refusal(&spec, o); why != "" {
 		return nil, errors.New(why)
 	}
-	m, err := newMachines(&spec, wallOf(&spec, &o))
+	m, err := newMachines(wallOf(&spec, &o))
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +52,7 @@ func open(ctx context.Context, spec world.Spec, o Options, m *machines, keeper *
 	g := &guests{machines: m, keeper: keeper, ctx: ctx, o: o, spec: spec, conns: make(map[*supervisor.Conn]*line),
 		given:   make(map[string]command.Key),
 		clients: make(map[string]*lockProgram), wall: wallOf(&spec, &o)}
+	m.arrange(&spec)
 	m.sup.Rewind(spec.Seed, g, ctx.Done())
 	e := &virtual.Engine{Guests: g, Wall: g.wall, FromReady: true, Step: supervisor.Step}
 	if o.Programs {

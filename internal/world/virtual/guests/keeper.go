@@ -48,7 +48,7 @@ func (k *Keeper) Open(ctx context.Context, spec world.Spec) (world.World, error)
 	if why := Refusal(&spec, k.o); why != "" {
 		return nil, errors.New(why)
 	}
-	fits := fitting(&spec)
+	fits := fitting(&spec, &k.o)
 	if fits != k.fits {
 		k.discard()
 	}
@@ -56,7 +56,7 @@ func (k *Keeper) Open(ctx context.Context, spec world.Spec) (world.World, error)
 	k.machines, k.fits = nil, fits
 	var err error
 	if m == nil {
-		m, err = newMachines(&spec, wallOf(&spec, &k.o))
+		m, err = newMachines(wallOf(&spec, &k.o))
 	} else {
 		err = m.sup.Bind()
 	}
@@ -67,9 +67,8 @@ func (k *Keeper) Open(ctx context.Context, spec world.Spec) (world.World, error)
 }
 
 // fitting is what must be the same of two runs that are made on the same machines.
-func fitting(spec *world.Spec) string {
-	return fmt.Sprint(spec.Nodes, spec.Clients, spec.Replicated, spec.Sentinel, spec.Cluster, spec.SharedStore, spec.StorePersistence,
-		spec.LockStore, spec.Lock.Program)
+func fitting(spec *world.Spec, o *Options) string {
+	return fmt.Sprint(spec.Clients, spec.LockStore, spec.Lock.Program, o.Server, o.Stores, o.Programs, wallOf(spec, o))
 }
 
 // take takes what a run leaves. What cannot be used again ends.

@@ -5,6 +5,7 @@ package guests
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -185,6 +186,50 @@ func compareKept(t *testing.T, k *Keeper, list []*scenario.Scenario, own *scenar
 		}
 	}
 	t.Logf("%d servers were kept, %d were not; %d programs were kept, %d were not", k.left, k.ended, k.waited, k.stopped)
+}
+
+// TestSites: lock programs go from servers that are arranged in one way to others, and back; servers stay where they are, as long as
+// there are not too many of them. The history is that with all started afresh.
+func TestSites(t *testing.T) {
+	o := Options{Server: redis(t), Programs: true}
+	own := standIn(t, itself(well)(t))
+	k := newKeeper(t, o)
+	rounds := func(k *Keeper, times int, own *scenario.StandIn, nodes ...string) {
+		for range times {
+			for _, n := range nodes {
+				s, err := scenario.Parse("sites.yaml", []byte("name: sites\nlock: {algorithm: redlock}\nnodes: "+n+"\nworkload: {sections: 1}\n"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				a := &try{scenario: s.Name, variant: s.Variants[0], seed: 7, options: k.o}
+				if own != nil {
+					a.variant, a.program = a.variant.With(own), &own.Ready
+				}
+				_, want, err := a.run()
+				if err != nil {
+					t.Fatal(err)
+				}
+				a.keeper = k
+				if _, got, err := a.run(); err != nil || !bytes.Equal(want, got) {
+					t.Errorf("%s: %v, two histories: %s", n, err, difference(want, got))
+				}
+			}
+		}
+	}
+	rounds(k, 2, own, "{count: 1}", "{count: 1, persistence: aof-always}", "{count: 1, persistence: rdb}")
+	if clients := len(k.machines.clients); k.waited != 6*clients || k.stopped > 0 || len(k.machines.sites) != 3 || k.ended != 2 {
+		t.Errorf("%d programs were kept, %d were not; there are %d sites, %d servers were not kept", k.waited, k.stopped, len(k.machines.sites), k.ended)
+	}
+	k = newKeeper(t, Options{Server: redis(t)})
+	var many []string
+	for n := range mostSites + 1 {
+		many = append(many, fmt.Sprintf("{count: %d}", n+1))
+	}
+	rounds(k, 1, nil, many...)
+	if n := len(k.machines.sites); n != mostSites {
+		t.Errorf("there are %d sites", n)
+	}
+	rounds(k, 1, nil, many[0])
 }
 
 // TestKeepers: of runs side by side each has machines of its own, which go from run to run; the history is that with all started afresh.

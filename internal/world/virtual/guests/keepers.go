@@ -5,7 +5,6 @@ package guests
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -35,7 +34,7 @@ func NewKeepers(ctx context.Context) *Keepers { return &Keepers{ctx: ctx} }
 
 // Open opens a world as the function Open does.
 func (k *Keepers) Open(ctx context.Context, spec world.Spec, o Options) (world.World, error) {
-	mine := k.take(fmt.Sprint(fitting(&spec), o.Server, o.Stores, o.Programs))
+	mine := k.take(fitting(&spec, &o))
 	mine.o = o
 	w, err := mine.Open(ctx, spec)
 	if err != nil {

@@ -439,7 +439,7 @@ func lockCommand(scratch, client string, command, more []string) (c supervisor.C
 	if err != nil {
 		return c, fmt.Errorf("failed to find the lock program: %w", err)
 	}
-	dir, err := folderIn(scratch, client)
+	dir, err := folderIn(homes(scratch, 0), client)
 	c.Args, c.Env = command[1:], environ(append(os.Environ(), rarelyCollects...), dir, more)
 	return c, err
 }

@@ -149,7 +149,7 @@ func (g *guests) server(name string) *server {
 // Start implements virtual.Server.
 func (s *server) Start(keep world.Keep, ready func(error)) {
 	if s.life == 0 {
-		if left, kept := s.g.standing[s.h.Name()]; kept {
+		if left, kept := s.g.site().standing[s.h.Name()]; kept {
 			s.goOn(left, ready)
 			return
 		}

@@ -32,7 +32,7 @@ const parked = 24 * time.Hour
 // goOn lets a server begin that the run before has left, as the first process of its host, and as if it were started now: it takes as
 // long, and goes on by itself when that one would.
 func (s *server) goOn(left *standingServer, ready func(error)) {
-	delete(s.g.standing, s.h.Name())
+	delete(s.g.site().standing, s.h.Name())
 	s.life++
 	s.ready, s.running, s.boot = ready, left.running, left.boot
 	c := s.outputs()
@@ -83,7 +83,7 @@ func (g *guests) park(list []*server) {
 		g.sup.Run(g.sup.Now() + s.goesOnIn())
 		if s.running.Opened() != before {
 			s.host.Skip(-parked)
-			g.standing[s.h.Name()] = &standingServer{s.running, s.boot}
+			g.site().standing[s.h.Name()] = &standingServer{s.running, s.boot}
 			list = slices.Delete(list, next, next+1)
 		}
 	}

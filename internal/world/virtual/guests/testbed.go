@@ -275,7 +275,7 @@ func (b *Testbed) StartZookeeper(name, jars, logs string) (*TestbedServer, error
 func (b *Testbed) server(name, path, logs string, port int) (s *TestbedServer, err error) {
 	host := b.host(name, 1)
 	s = &TestbedServer{Name: name, Host: host.String(), Port: port, b: b, host: host, path: path}
-	if s.Dir, err = folderIn(b.scratch, name); err != nil {
+	if s.Dir, err = folderIn(homes(b.scratch, 0), name); err != nil {
 		return nil, err
 	}
 	s.log, err = os.OpenFile(filepath.Join(logs, "node-"+name+".log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)

@@ -218,7 +218,8 @@ func TestSites(t *testing.T) {
 	}
 	rounds(k, 2, own, "{count: 1}", "{count: 1, persistence: aof-always}", "{count: 1, persistence: rdb}")
 	if clients := len(k.machines.clients); k.waited != 6*clients || k.stopped > 0 || len(k.machines.sites) != 3 || k.ended != 2 {
-		t.Errorf("%d programs were kept, %d were not; there are %d sites, %d servers were not kept", k.waited, k.stopped, len(k.machines.sites), k.ended)
+		t.Errorf("%d programs were kept, %d were not; there are %d sites, %d servers were not kept", k.waited, k.stopped,
+			len(k.machines.sites), k.ended)
 	}
 	k = newKeeper(t, Options{Server: redis(t)})
 	var many []string

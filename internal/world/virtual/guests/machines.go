@@ -138,7 +138,9 @@ func homes(scratch string, site int) string {
 }
 
 // folder is a folder of a server's own.
-func (m *machines) folder(name string) (string, error) { return folderIn(homes(m.scratch, m.site().number), name) }
+func (m *machines) folder(name string) (string, error) {
+	return folderIn(homes(m.scratch, m.site().number), name)
+}
 
 func folderIn(homes, name string) (string, error) {
 	dir := filepath.Join(homes, name)

@@ -33,6 +33,9 @@ func Confirmed(h *history.History, p Property, c *Counterexample) (ok bool, why 
 		if j.SawOnKeys(history.KeyUnclear) {
 			return false, "it is not known what is in the lock's keys on the nodes, so they cannot confirm it"
 		}
+		if p == DeadlockFree && c.Assumption != string(keptLock) {
+			return j.confirmGivenBack(&c.Operations[0])
+		}
 		return false, "the lock keeps no key on the nodes, so they cannot confirm it"
 	}
 	if p == DeadlockFree || p == MinorityTolerant || p == ComesBack {
@@ -130,6 +133,44 @@ func (j *judge) confirmStarvation(c *Counterexample) (ok bool, why string) {
 		return true, "the keys on the nodes show that nobody had the lock who still wanted it"
 	}
 	return false, why
+}
+
+// confirmGivenBack: a client asked in vain for a lock that keeps nothing on the nodes, although nothing had struck anything, and everybody
+// who had ever had the lock had given it back.
+func (j *judge) confirmGivenBack(asks *CounterOp) (ok bool, why string) {
+	const cannot = "the lock keeps no key on the nodes, so they cannot confirm it, and "
+	if len(j.Faults) > 0 {
+		return false, cannot + "faults struck"
+	}
+	for i := range j.History.Events {
+		if e := j.Event(i); e.F == history.ProgramEnded {
+			return false, cannot + fmt.Sprintf("the program of %s ended", e.Process)
+		}
+	}
+	for client, attempts := range j.Attempts {
+		for n, i := range attempts {
+			o := &j.Ops[i]
+			asksStill := n == len(attempts)-1 && j.At(o.Return) >= asks.To
+			if o.Type == history.Info && !asksStill && j.At(o.Call) < asks.To {
+				return false, cannot + fmt.Sprintf("%s does not know whether it was granted the lock", client)
+			}
+		}
+	}
+	given := 0
+	for i := range j.Grants {
+		g := &j.Grants[i]
+		if j.At(g.Return) >= asks.To {
+			continue
+		}
+		if at, ok := j.GivenBack(g); !ok || at > asks.From {
+			return false, cannot + fmt.Sprintf("%s had not given back what it was granted at %s", g.Client, words.Instant(j.At(g.Return)))
+		}
+		given++
+	}
+	if given == 0 {
+		return false, cannot + "nobody was ever granted the lock"
+	}
+	return true, "nothing had struck anything, and everybody who had been granted the lock had given it back"
 }
 
 // holderByKeys is a holder of whose lock a quorum of nodes surely has the keys after an event, at an

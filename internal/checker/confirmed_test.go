@@ -97,6 +97,23 @@ func TestConfirmedByNodes(t *testing.T) {
 			s.phase(19000, history.PhaseDone)
 		}
 	}
+	// The lock keeps nothing on the nodes, and nobody gets it again after c1. The bound is a second.
+	elsewhere := func(before func(s *script)) func(s *script) {
+		return func(s *script) {
+			before(s)
+			s.phase(1000, history.PhaseHealing)
+			for ms := int64(1001); ms < 5000; ms += 500 {
+				s.refused(ms, ms+490, "c2")
+			}
+			s.phase(5000, history.PhaseDone)
+		}
+	}
+	unanswered := func(s *script) {
+		s.acquire(1, 2, "c1", -1, -1)
+		s.release(50, 51, "c1")
+		s.add(60, "c3", history.Invoke, history.Acquire, history.Value{})
+		s.add(70, "c3", history.Info, history.Acquire, history.Value{})
+	}
 	kept := func(nodes ...string) func(s *script) {
 		return func(s *script) {
 			s.grantedOn(1, "c1", -1, nodes...)
@@ -166,6 +183,31 @@ func TestConfirmedByNodes(t *testing.T) {
 		// The bound is a second.
 		{"a late release, and then a free lock", DeadlockFree, releasedAt(4000), true, "nobody had the lock who still wanted it"},
 		{"a release so late that the lock was free for too short a time", DeadlockFree, releasedAt(8300), false, "the nodes had the keys of c1"},
+		{"a lock elsewhere that was given back", DeadlockFree, elsewhere(func(s *script) {
+			s.acquire(1, 2, "c1", -1, -1)
+			s.release(50, 51, "c1")
+		}), true, "everybody who had been granted the lock had given it back"},
+		{"a lock elsewhere, and a fault", DeadlockFree, elsewhere(func(s *script) {
+			s.acquire(1, 2, "c1", -1, -1)
+			s.release(50, 51, "c1")
+			s.fault(60, true, 1, "cut", "A")
+			s.fault(70, false, 1, "cut", "A")
+		}), false, "faults struck"},
+		{"a lock elsewhere, and a release of which nobody knows", DeadlockFree, elsewhere(func(s *script) {
+			s.acquire(1, 2, "c1", 100, -1)
+			s.add(50, "c1", history.Invoke, history.Release, history.Value{})
+			s.add(51, "c1", history.Info, history.Release, history.Value{})
+		}), false, "c1 had not given back"},
+		{"a lock elsewhere that somebody may have got", DeadlockFree, elsewhere(unanswered), false, "c3 does not know"},
+		{"a lock elsewhere whose program ended", DeadlockFree, elsewhere(func(s *script) {
+			s.acquire(1, 2, "c1", -1, -1)
+			s.release(50, 51, "c1")
+			s.add(60, "c3", history.Info, history.ProgramEnded, history.Value{})
+		}), false, "the program of c3 ended"},
+		{"a lock elsewhere that nobody ever had", DeadlockFree, elsewhere(nothing), false, "nobody was ever granted"},
+		{"a lock elsewhere that is kept", DeadlockFree, elsewhere(func(s *script) {
+			s.acquire(1, 2, "c1", -1, -1)
+		}), false, "keeps no key"},
 		{"another's key deleted", OwnerRelease, func(s *script) {
 			s.grantedOn(0, "c1", 900, "A")
 			s.key(10, history.KeyDeleted, "A", "c2", "c1-owner", -1)

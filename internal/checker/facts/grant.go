@@ -302,6 +302,14 @@ func (f *Facts) FreeFrom(g *Grant) time.Duration {
 	return at
 }
 
+// GivenBack is when a grant was given back: when the release was answered with a yes. False: it never was.
+func (f *Facts) GivenBack(g *Grant) (at time.Duration, ok bool) {
+	if g.Ending != Released || f.Ops[g.release].Type != history.OK {
+		return 0, false
+	}
+	return f.At(f.Ops[g.release].Return), true
+}
+
 // askedAnewAfter is the event in which the client of a grant first asked for the lock
 // anew without re-entering, -1 where it never did.
 func (f *Facts) askedAnewAfter(g *Grant) int {

@@ -231,7 +231,10 @@ func expires(ctx context.Context, s *suite) error {
 		return err
 	}
 	if s.leased() {
-		return s.leaseEnds(ctx, c, h)
+		if err := s.leaseEnds(ctx, c, h, s.ttl()/3); err != nil {
+			return err
+		}
+		return expiresInASecond(ctx, s)
 	}
 	asked := s.ttl()
 	expected := fmt.Sprintf("about %v, lock.ttl_ms in setup", asked)
@@ -255,6 +258,49 @@ func expires(ctx context.Context, s *suite) error {
 			}
 			return c.finding(fmt.Sprintf("the key %s ends in %v", e, e.ttl), expected, mend)
 		}
+	}
+	if err := s.give(ctx, c, h); err != nil {
+		return err
+	}
+	return expiresInASecond(ctx, s)
+}
+
+// expiresInASecond asks for a lease with a fraction of a second, if the lock can have one, shortly before a second is over by the time of
+// day: who cuts either to whole seconds asks for far less.
+func expiresInASecond(ctx context.Context, s *suite) error {
+	const late = 4 * time.Second / 5 // so much of a second is over
+	whole := s.TTL
+	s.closeAll()
+	defer func() {
+		s.closeAll()
+		s.TTL = whole
+	}()
+	if s.TTL = 3 * s.ttl() / 4; s.ttl() != s.TTL {
+		s.TTL = whole
+	}
+	if _, err := s.client(ctx, "c1"); err != nil {
+		return err
+	}
+	over := time.Duration(s.place.wall().Nanosecond())
+	if err := s.place.sleep(ctx, (late-over+time.Second)%time.Second); err != nil {
+		return err
+	}
+	c, h, _, err := s.holds(ctx)
+	least := s.ttl() - s.ttl()/8
+	switch {
+	case err != nil && !errors.Is(err, errShort):
+		return err
+	case s.leased():
+		return s.leaseEnds(ctx, c, h, least)
+	}
+	left, err := s.longest(ctx)
+	if err != nil {
+		return err
+	}
+	if took := s.place.now() - h.asked; left >= 0 && left+took < least {
+		return c.finding(fmt.Sprintf("when c1 got the lock, %v of a second were over, and its key ends in %v", late.Seconds(), left),
+			fmt.Sprintf("about %v, lock.ttl_ms in setup", s.ttl()),
+			"cut neither the TTL nor the time of day to whole seconds; ttl_step_ms in ready says what each TTL is a multiple of")
 	}
 	return s.give(ctx, c, h)
 }

@@ -42,7 +42,7 @@ def ask(*words):
 
 
 def take(key, owner):
-    ttl = {"wrong unit": int(lock["ttl_ms"] / 10), "one ms": 1, "never ends": None}.get(wrong, int(lock["ttl_ms"]))
+    ttl = {"wrong unit": int(lock["ttl_ms"] / 10), "one ms": 1, "cuts": int(lock["ttl_ms"] / 1000) * 1000, "never ends": None}.get(wrong, int(lock["ttl_ms"]))
     words = ["SET", key, owner] + (["PX", ttl] if ttl else []) + ([] if wrong.startswith("steals") else ["NX"])
     return ask(*words) == b"+OK"
 

@@ -18,10 +18,11 @@ import (
 func main() {
 	only := flag.String("only", "", "take only these faults: IDs of "+museumFile)
 	lasts := flag.String("for", "60s", "how long to search each version")
+	most := flag.String("run", "2m", "how long one run of an audit may take: a program that spins takes for ever in virtual time")
 	pages := flag.Bool("pages", false, "write the page only")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := recall(ctx, strings.Fields(*only), *lasts, *pages)
+	err := recall(ctx, strings.Fields(*only), patience{*lasts, *most}, *pages)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -29,7 +30,10 @@ func main() {
 	}
 }
 
-func recall(ctx context.Context, only []string, lasts string, pages bool) error {
+// patience is for how long each version is searched, and how long one run of its audit may take.
+type patience struct{ search, run string }
+
+func recall(ctx context.Context, only []string, p patience, pages bool) error {
 	root, err := os.Getwd()
 	if err != nil {
 		return err
@@ -44,13 +48,13 @@ func recall(ctx context.Context, only []string, lasts string, pages bool) error 
 	}
 	var failed error
 	if !pages {
-		failed = measureAll(ctx, root, museum, r, only, lasts)
+		failed = measureAll(ctx, root, museum, r, only, p)
 	}
 	return errors.Join(failed, os.WriteFile(filepath.Join(root, pageFile), []byte(page(museum, r)), 0o644))
 }
 
 // measureAll measures what is left, and keeps what it has after each version.
-func measureAll(ctx context.Context, root string, museum []Piece, r results, only []string, lasts string) error {
+func measureAll(ctx context.Context, root string, museum []Piece, r results, only []string, enough patience) error {
 	sim := filepath.Join(root, "bin", "sim")
 	version, err := machine.Output(ctx, sim, "version")
 	if err != nil {
@@ -67,7 +71,7 @@ func measureAll(ctx context.Context, root string, museum []Piece, r results, onl
 			if v := r[p.ID][which]; v != nil && v.Sim == version {
 				continue
 			}
-			v, err := one(ctx, root, sim, p, which, lasts, func(v *Version) bool {
+			v, err := one(ctx, root, sim, p, which, enough, func(v *Version) bool {
 				broken := r[p.ID]["broken"]
 				return which == "broken" && len(p.shown(v)) == 0 || which == "mended" && broken != nil && broken.Searched
 			})
@@ -92,7 +96,7 @@ func measureAll(ctx context.Context, root string, museum []Piece, r results, onl
 	return failed
 }
 
-func one(ctx context.Context, root, sim string, p *Piece, which, lasts string, searched func(*Version) bool) (*Version, error) {
+func one(ctx context.Context, root, sim string, p *Piece, which string, enough patience, searched func(*Version) bool) (*Version, error) {
 	version, args := p.Broken, p.Args
 	if which == "mended" {
 		version = p.Mended
@@ -104,5 +108,5 @@ func one(ctx context.Context, root, sim string, p *Piece, which, lasts string, s
 	if err != nil {
 		return nil, err
 	}
-	return measure(ctx, sim, filepath.Join(root, ".cache", "recall", p.ID, version+".work"), command, lasts, searched)
+	return measure(ctx, sim, filepath.Join(root, ".cache", "recall", p.ID, version+".work"), command, enough, searched)
 }

@@ -17,7 +17,7 @@ import (
 
 // measure puts a lock program on trial in virtual time: conform and audit, and a search, if that is wanted after those. work is a folder
 // for what they write.
-func measure(ctx context.Context, sim, work, command, seconds string, wanted func(*Version) bool) (*Version, error) {
+func measure(ctx context.Context, sim, work, command string, enough patience, wanted func(*Version) bool) (*Version, error) {
 	v := &Version{Accused: []string{}}
 	var checked struct {
 		Program *struct {
@@ -41,7 +41,7 @@ func measure(ctx context.Context, sim, work, command, seconds string, wanted fun
 		}
 	}
 	var made card.Card
-	if err := answer(ctx, &made, sim, "audit", "--json", "--no-shorten", "--world", "virtual", "--out", work, "--lock", command); err != nil {
+	if err := answer(ctx, &made, sim, "audit", "--json", "--no-shorten", "--world", "virtual", "--timeout", enough.run, "--out", work, "--lock", command); err != nil {
 		return nil, err
 	}
 	for i := range made.Locks {
@@ -59,7 +59,7 @@ func measure(ctx context.Context, sim, work, command, seconds string, wanted fun
 	if v.Searched = wanted(v); !v.Searched {
 		return v, nil
 	}
-	found, err := search(ctx, sim, work, command, seconds)
+	found, err := search(ctx, sim, work, command, enough.search)
 	v.Accused = append(v.Accused, found...)
 	return v, err
 }

@@ -28,8 +28,12 @@ func TestMain(m *testing.M) {
 			Can:    []string{"validity", "setup-again"},
 			Points: []string{"inside", "not armed"}}, openTest)
 	}
-	code := m.Run()
-	cleanUp()
+	code := 1
+	var err error
+	if compiled, err = os.MkdirTemp("", "lock-programs"); err == nil {
+		code = m.Run()
+		os.RemoveAll(compiled)
+	}
 	os.Exit(code)
 }
 
@@ -141,6 +145,7 @@ var runtimes = map[string]struct {
 	"ruby":   {"ruby", 3, 0, "testdata/program.rb"},
 	"php":    {"php", 8, 1, "testdata/program.php"},
 	"java":   {"java", 17, 0, "LockProgram"},
+	"rust":   {"rustc", 1, 63, "testdata/program.rs"},
 }
 
 // interpreters are the commands of runtimes by language: the one on PATH, or else the system's.
@@ -161,32 +166,27 @@ var interpreters = sync.OnceValue(func() map[string]string {
 
 var version = regexp.MustCompile(`\d+\.\d+`)
 
-// classes is the folder of the compiled program in Java.
-func classes(t *testing.T) string {
-	t.Helper()
-	dir, err := compiled()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
+// compilers compile a program into the folder compiled, once.
+var compilers = map[string]func() error{
+	"java": compile("javac", "-Xlint:all", "-Werror", "-d", ".", "../sdk/java/SimAdapter.java", "testdata/LockProgram.java"),
+	"rust": compile("rustc", "--edition", "2021", "-D", "warnings", "-o", "program", "testdata/program.rs"),
 }
 
-var compiled = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "lock-program")
-	if err != nil {
-		return "", err
-	}
-	cleanUp = func() { os.RemoveAll(dir) }
-	out, err := exec.Command("javac", "-Xlint:all", "-Werror", "-d", dir, "../sdk/java/SimAdapter.java",
-		"testdata/LockProgram.java").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("javac: %w: %s", err, out)
-	}
-	return dir, nil
-})
+var compiled string
 
-// cleanUp removes what the tests share.
-var cleanUp = func() {}
+func compile(compiler string, args ...string) func() error {
+	return sync.OnceValue(func() error {
+		for i := 1; i < len(args); i++ {
+			if args[i-1] == "-d" || args[i-1] == "-o" {
+				args[i] = filepath.Join(compiled, args[i])
+			}
+		}
+		if out, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w: %s", compiler, err, out)
+		}
+		return nil
+	})
+}
 
 // start starts the program in a language.
 func start(t *testing.T, language string, env ...string) *process {
@@ -198,11 +198,17 @@ func start(t *testing.T, language string, env ...string) *process {
 			t.Skipf("this machine lacks: %s %d.%d or later", runtime.command, runtime.major, runtime.minor)
 		}
 		p.cmd = exec.Command(path, runtime.program)
-		if language == "java" {
-			if _, err := exec.LookPath("javac"); err != nil {
-				t.Skip("this machine lacks: javac")
+		if compile, is := compilers[language]; is {
+			switch err := compile(); {
+			case errors.Is(err, exec.ErrNotFound):
+				t.Skip("this machine lacks: ", err)
+			case err != nil:
+				t.Fatal(err)
+			case language == "java":
+				p.cmd = exec.Command(path, "-cp", compiled, runtime.program)
+			default:
+				p.cmd = exec.Command(filepath.Join(compiled, "program"))
 			}
-			p.cmd = exec.Command(path, "-cp", classes(t), runtime.program)
 		}
 	}
 	p.cmd.Env = append(os.Environ(), append(env, "LOCK_PROGRAM=1", "PYTHONDONTWRITEBYTECODE=1")...)
@@ -293,7 +299,7 @@ func opened(t *testing.T, language, key string, env ...string) *process {
 }
 
 func inEach(t *testing.T, test func(t *testing.T, language string)) {
-	for _, language := range []string{"go", "python", "node", "ruby", "php", "java"} {
+	for _, language := range []string{"go", "python", "node", "ruby", "php", "java", "rust"} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			test(t, language)

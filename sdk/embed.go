@@ -28,3 +28,8 @@ var PHP string
 //
 //go:embed java/SimAdapter.java
 var Java string
+
+// Rust is sdk/rust/sim_adapter.rs.
+//
+//go:embed rust/sim_adapter.rs
+var Rust string

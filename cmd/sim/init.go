@@ -66,6 +66,13 @@ var languages = []language{
 			{path: "locks/SimAdapter.java", text: sdk.Java, what: "speaks the lock protocol for it"},
 			{path: "locks/classes/.gitignore", text: "*\n", what: "keeps what is built there out of git"},
 		}},
+	{name: "rust", signs: []string{"Cargo.toml"}, lock: "locks/bin/my-lock",
+		packages: []string{"rustc"}, build: "rustc -O --edition 2021 -o locks/bin/my-lock locks/my_lock.rs",
+		files: []initFile{
+			{path: "locks/my_lock.rs", template: "my_lock.rs", what: "your lock program: put your own lock in it"},
+			{path: "locks/sim_adapter.rs", text: sdk.Rust, what: "speaks the lock protocol for it"},
+			{path: "locks/bin/.gitignore", text: "*\n", what: "keeps what is built there out of git"},
+		}},
 	script("node", "node", "mjs", sdk.Node, "nodejs", "package.json", "*.mjs", "*.js"),
 }
 
@@ -95,8 +102,8 @@ exists. It writes:
 Lock programs run in virtual time. At night, and before a release, run the same with
 --world live, which takes real time.
 
-The program is in Go if there is a go.mod, in Ruby, PHP, Java or JavaScript if there are files
-of these languages and none of Python, else in Python. For other languages see
+The program is in Go if there is a go.mod, in Ruby, PHP, Java, Rust or JavaScript if there are
+files of these languages and none of Python, else in Python. For other languages see
 docs/reference/lock-protocol.md, and name your program in sim.yaml.`,
 		Example: `  sim init
   sim init --language python`,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 }
 
 // userEnv is the environment of a user with a home, and on PATH sim and the Python that has redis-py, after other folders. What
-// Go has downloaded and built is theirs, too.
+// Go and rustup have downloaded and built is theirs, too.
 func userEnv(t *testing.T, home string, first ...string) []string {
 	t.Helper()
 	sim, err := exec.LookPath("sim") // TestMain puts it there
@@ -49,7 +50,12 @@ func userEnv(t *testing.T, home string, first ...string) []string {
 	}
 	path := append(slices.Clone(first), filepath.Dir(sim), python, os.Getenv("PATH"))
 	return append(os.Environ(), "PATH="+strings.Join(path, ":"), "HOME="+home, "NO_COLOR=1",
-		"GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"))
+		"GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"), "RUSTUP_HOME="+rustupHome())
+}
+
+// rustupHome is where rustup, if it is there, has the compilers for Rust.
+func rustupHome() string {
+	return cmp.Or(os.Getenv("RUSTUP_HOME"), filepath.Join(os.Getenv("HOME"), ".rustup"))
 }
 
 // goEnv is a setting of the go command.
@@ -82,6 +88,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("SCENARIOS", scenarios)
 			e.Setenv("REPOSITORY", filepath.Dir(scenarios))
+			e.Setenv("RUSTUP_HOME", rustupHome())
 			e.Values[scriptTest] = e.T()
 			return nil
 		},

@@ -506,7 +506,8 @@ func TestInitWritesWhatCanBeRead(t *testing.T) {
 			}
 			r.wants("sim run", r.must("sim run --world virtual --lock redlock"), "DONE 1 scenario")
 			reads := map[string]string{"go": "gofmt -l", "python": "python3 -m py_compile", "ruby": "ruby -c", "php": "php -l",
-				"node": "node --check", "java": "javac -d classes -sourcepath locks"}[l.name]
+				"node": "node --check", "java": "javac -d classes -sourcepath locks",
+				"rust": "rustc --edition 2021 --crate-type lib --emit metadata -A warnings --out-dir checked"}[l.name]
 			if _, err := exec.LookPath(strings.Fields(reads)[0]); err != nil {
 				suite.Lacks(t, strings.Fields(reads)[0])
 			}

@@ -210,7 +210,7 @@ func (j *judge) followKey(n *keyFate, i int, first, second *facts.Grant) {
 	if n.taken >= 0 {
 		return
 	}
-	if e.F == history.KeySet && j.SetForGrant(e, first) {
+	if e.F == history.KeySet && (j.SetForGrant(e, first) || j.copiedFor(e, first)) {
 		n.set, n.end, n.due, n.renewed = i, -1, j.ExpiryAfter(e), -1
 		return
 	}
@@ -223,6 +223,19 @@ func (j *judge) followKey(n *keyFate, i int, first, second *facts.Grant) {
 	} else if !j.KeepsItsEnd(e) {
 		n.due, n.renewed = j.ExpiryAfter(e), i
 	}
+}
+
+// copiedFor reports that a node copied the key of a grant that tells no owner: it has the value that the client set in its attempt.
+func (j *judge) copiedFor(e *history.Event, g *facts.Grant) bool {
+	if g.Owner != "" || e.Value.Owner == "" || e.Value.Client != "" {
+		return false
+	}
+	for i := g.Return; i > g.Call; i-- {
+		if x := j.Event(i); x.F == history.KeySet && x.Value.Client == g.Client {
+			return x.Value.Owner == e.Value.Owner
+		}
+	}
+	return false
 }
 
 // whyKeyFailed says why the first client's key no longer kept the second out of a node, and by which events.

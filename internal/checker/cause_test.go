@@ -108,3 +108,27 @@ func TestWhyTwoHolders(t *testing.T) {
 		}
 	}
 }
+
+// TestKeyOfAPromotedReplica: a replica with a wrong clock takes over and lets the key expire. It had the key, though the lock does not
+// tell by which value to know it.
+func TestKeyOfAPromotedReplica(t *testing.T) {
+	s := newScript()
+	s.h.Header.Nodes, s.h.Header.Quorum = []string{"A", "B"}, 1
+	s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+	s.key(4, history.KeySet, "A", "c1", "c1-owner", 1000)
+	s.key(5, history.KeySet, "B", "", "c1-owner", 1000)
+	s.granted(6, "c1", 2000, -1)
+	s.h.Events[len(s.h.Events)-1].Value.Owner = ""
+	s.fault(200, true, 1, "clock", "B")
+	s.fault(210, true, 2, "kill", "A")
+	s.add(250, "B", history.Info, history.NodePromoted, history.Value{})
+	s.key(300, history.KeyExpired, "B", "", "c1-owner", -1)
+	s.add(400, "c2", history.Invoke, history.Acquire, history.Value{})
+	s.key(401, history.KeySet, "B", "c2", "c2-owner", 1000)
+	s.granted(402, "c2", 2500, -1)
+	s.phase(3000, history.PhaseDone)
+	f := Judge(context.Background(), &s.h, []Property{ExclusiveLease}, Options{})[0]
+	if f.Verdict != Violated || f.Counterexample.Assumption != string(samePace) {
+		t.Errorf("%v, %+v", f.Verdict, f.Counterexample)
+	}
+}

@@ -11,7 +11,7 @@ DEADCODE      := v0.51.0
 TOOLS         := $(CURDIR)/.cache/bin
 MODULES       := adapter adapters deploy/kubernetes tools
 LINTED        := $(MODULES) locktest/testdata/libraries
-ADAPTERS      := ./redsync ./redislock ./rueidislock ./etcd ./advisory ./gozero
+ADAPTERS      := ./redsync ./redislock ./rueidislock ./etcd ./advisory ./gozero ./valkeylock ./gocron
 GO_FOLDERS    := cmd deploy docs internal linear locktest scenarios scripts sdk $(MODULES)
 GO_FILES      := $(shell find cmd internal linear scenarios sdk \( -name '*.go' -o -name '*.sql' -o -name '*.yaml' -o -name 'sim_adapter.*' -o -path 'cmd/sim/start/*' -type f \) -not -path '*/testdata/*')
 

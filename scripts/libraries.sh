@@ -1,7 +1,7 @@
 #!/bin/sh
-# Brings the lock libraries that the programs in adapters/node, adapters/python and adapters/java put on trial, and ZooKeeper, into a folder, in the
-# versions that these folders name: libraries.sh [FOLDER]
-# npm, pip and Maven fetch them from where they are configured to. Nothing is installed elsewhere, so any user can do this. What is there already
+# Brings the lock libraries that the programs in adapters/node, adapters/python, adapters/java, adapters/rust, adapters/dapr and adapters/php put on
+# trial, and ZooKeeper, into a folder, in the versions that these folders name: libraries.sh [FOLDER]
+# npm, pip, Maven, Cargo, Go and, for those of PHP, Debian's apt-get fetch them from where they are configured to. Nothing is installed elsewhere, so any user can do this. What is there already
 # stays. What cannot be had is named, with the reason, and the others come all the same: exit code 1 at the end.
 set -eu
 cd "$(dirname "$0")/.."
@@ -62,10 +62,30 @@ from_maven() {
 		javac -nowarn -cp "$libraries/java/lib/*" -sourcepath sdk/java -d "$libraries/java/classes" adapters/java/*.java
 }
 
+from_cargo() { # builds the programs, which takes a minute, and brings the library's documentation
+	manifest=adapters/rust/Cargo.toml
+	cargo build --quiet --locked --release --manifest-path $manifest --target-dir "$libraries/rust/target" &&
+		mv "$libraries/rust/target/release/rslock" "$libraries/rust/" && rm -rf "$libraries/rust/target" &&
+		source=$(cargo metadata --locked --offline --format-version 1 --manifest-path $manifest | grep -o '[^"]*/rslock-[0-9.]*/Cargo.toml' | head -n 1) &&
+		mkdir "$libraries/rust/doc" && cp "${source%/*}/README.md" "${source%/*}/src/lock.rs" "$libraries/rust/doc/"
+}
+
+from_go() { # Dapr's components have many dependencies, which the other programs in Go do not need
+	CGO_ENABLED=0 go build -C adapters/dapr -trimpath -o "$libraries/dapr/dapr" .
+}
+
+from_debian() { # unpacks packages, and installs none
+	packages=$(cat adapters/php/packages.txt)
+	(cd "$libraries/php" && apt-get download -qq $packages && for p in ./*.deb; do dpkg-deb -x "$p" . || exit 1; done && rm -f ./*.deb)
+}
+
 bring java mvn adapters/java/pom.xml adapters/java/*.java sdk/java/*.java -- from_maven
 bring zookeeper mvn adapters/java/zookeeper.xml -- jars zookeeper adapters/java/zookeeper.xml
 bring python python3 adapters/python/requirements.txt -- from_pip python adapters/python/requirements.txt
 bring aioredlock python3 adapters/python/aioredlock.txt -- from_pip aioredlock adapters/python/aioredlock.txt
 bring redlock-ng python3 adapters/python/redlock-ng.txt -- from_pip redlock-ng adapters/python/redlock-ng.txt
+bring rust cargo adapters/rust/Cargo.toml adapters/rust/Cargo.lock adapters/rust/*.rs sdk/rust/*.rs -- from_cargo
+bring dapr go adapters/dapr/go.mod adapters/dapr/go.sum adapters/dapr/main.go adapter/adapter.go adapter/serve.go -- from_go
+bring php apt-get adapters/php/packages.txt -- from_debian
 bring node npm adapters/node/package.json adapters/node/package-lock.json -- from_npm
 exit $missing

@@ -42,13 +42,14 @@ final class Unsupported extends \RuntimeException {}
  *  no-ttl (a ttl of null is none), one-object (the lock object is what Setup::lockObject gives). tick is called
  *  every 20 ms while no request is under way: for a lock that renews itself, or sees a loss. lease
  *  is 'ttl' if the key's value keeps the lease, whatever end the key has; about is one line: which lock,
- *  its client library, its timeouts and retries. */
+ *  its client library, its timeouts and retries. Keys live
+ *  ttl_extra_ms longer than the ttl. */
 final class Program
 {
     public function __construct(public string $name, public string $version, public string $kind, public array $keys,
         public array $can = [], public string $homepage = '', public array $points = [], public float $ttl_min_ms = 1,
         public float $ttl_step_ms = 1, public ?\Closure $tick = null, public ?string $lease = null,
-        public ?string $about = null) {}
+        public ?string $about = null, public float $ttl_extra_ms = 0) {}
 }
 
 /** A server, or the simulator's link to it. tls: null, or an array with server_name and ca, a file

@@ -76,7 +76,7 @@ func TestQuotations(t *testing.T) {
 func unwrapped(text string) string {
 	var list []string
 	for _, word := range strings.Fields(text) {
-		if word != "//" && word != "*" && word != "#" {
+		if word != "//" && word != "///" && word != "*" && word != "#" {
 			list = append(list, word)
 		}
 	}

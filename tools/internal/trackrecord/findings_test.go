@@ -219,7 +219,7 @@ func TestLibraries(t *testing.T) {
 		}
 	}
 	var rows []string
-	row := regexp.MustCompile("(?m)^\\| (\\S+) \\|.*\\| `([^`]*adapters/[^`]*)` \\|$")
+	row := regexp.MustCompile("(?m)^\\| (\\S+) \\|.*\\| `([^`]*(?:adapters|\\.cache)/[^`]*)` \\|$")
 	for _, m := range row.FindAllStringSubmatch(docstest.Read(t, "adapters/README.md"), -1) {
 		rows = append(rows, m[1]+": "+m[2])
 	}

@@ -16,10 +16,10 @@ import (
 )
 
 func main() {
+	lock := "Locker of gocron, WithAutoExtendDuration, redsync " + adapter.ModuleVersion("github.com/go-redsync/redsync/v4")
 	adapter.Serve(adapter.Program{Name: "gocron-redis-lock", Version: adapter.ModuleVersion("github.com/go-co-op/gocron-redis-lock/v2"),
 		Homepage: "https://github.com/go-co-op/gocron-redis-lock", Class: "single", Keys: []string{"{key}"},
-		About: goredis.About("Locker of gocron, WithAutoExtendDuration, redsync "+adapter.ModuleVersion("github.com/go-redsync/redsync/v4"), false),
-		Can:   []string{"renew", "sentinel", "cluster", "setup-again"}}, open)
+		About: goredis.About(lock, false), Can: []string{"renew", "sentinel", "cluster", "setup-again"}}, open)
 }
 
 func open(s adapter.Setup) (adapter.Acquire, error) {

@@ -54,6 +54,7 @@ var beyond = map[string]string{
 	"renewal_ends":    "no server here knows SET with IFEQ",
 	"redirections":    "there is no Redis Cluster",
 	"extend_enough":   "the lock tells of no loss here",
+	"permit_ends":     "no lock has permits here",
 	"entries":         "no client asks again inside its section here",
 	"give_up":         "the lock tries again for longer than others hold it",
 }

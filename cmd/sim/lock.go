@@ -56,10 +56,10 @@ Without a name, the locks are listed.`,
 	return c
 }
 
-// programs are the locks that need nothing but nodes.
+// programs are the locks that need nothing but nodes, and of which the lock protocol can speak.
 func programs() (list []lock.Algorithm) {
 	for _, l := range lock.Algorithms() {
-		if !l.Consensus {
+		if !l.Consensus && !l.Semaphore {
 			list = append(list, l)
 		}
 	}

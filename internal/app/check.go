@@ -15,7 +15,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker/evidence"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report"
-	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -141,7 +140,7 @@ func (e *Env) checkProperties(ctx context.Context, file string, r request.Check,
 		return nil, err
 	}
 	out := &CheckResult{File: file, Verdict: checker.Holds, Truncated: h.Truncated, Findings: checker.Judge(ctx, h,
-		checker.SafetyProperties(workload.Name(h.Header.Workload), h.Header.Quorum > 0), checker.Options{Timeout: o.Timeout, Memory: o.Memory})}
+		checker.SafetyProperties(checker.SubjectOf(h)), checker.Options{Timeout: o.Timeout, Memory: o.Memory})}
 	var list []report.PropertyResult
 	for _, finding := range out.Findings {
 		list = append(list, report.Judged(finding, checker.Holds)) // what whoever checks hopes for

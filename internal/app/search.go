@@ -28,7 +28,7 @@ import (
 )
 
 // SearchProperties are those whose violation counts where none is named.
-func SearchProperties() []checker.Property { return checker.Demanded("", false) }
+func SearchProperties() []checker.Property { return checker.Demanded(checker.Subject{}) }
 
 // SearchResult is what a search came to.
 type SearchResult struct {

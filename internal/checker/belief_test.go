@@ -52,7 +52,7 @@ func TestSafetyProperties(t *testing.T) {
 		case "two-cells":
 			want = append(slices.Clone(locked), Atomic)
 		}
-		if got := SafetyProperties(w, false); !slices.Equal(got, want) {
+		if got := SafetyProperties(Subject{Workload: w}); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", w, got, want)
 		}
 	}

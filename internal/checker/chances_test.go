@@ -25,6 +25,8 @@ var turns = map[checker.Property]struct {
 		(*changed).granted},
 	checker.ExclusiveLease: {"an attempt is granted sooner, or at all; nobody is told of a loss, and the dead live",
 		(*changed).granted},
+	checker.WithinPermits: {"an attempt is granted sooner, or at all; nobody is told of a loss, and the dead live",
+		(*changed).granted},
 	checker.NoLateEffect: {"a write takes effect after every promise", (*changed).late},
 	checker.HolderServed: {"the fence refuses an operation", (*changed).refused},
 	checker.LinearizableResource: {"a section finds what it cannot have found; a job runs once more",

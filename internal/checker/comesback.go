@@ -86,6 +86,7 @@ func (j *judge) watchSilence(client string, s stretchOfEvents, bound time.Durati
 		}
 		return waited
 	}
+	taken := taken{permits: j.permits()}
 	for i := range j.Grants {
 		g := &j.Grants[i]
 		if g.Return >= s.closed {
@@ -99,7 +100,7 @@ func (j *judge) watchSilence(client string, s stretchOfEvents, bound time.Durati
 			}
 		}
 		if !mine {
-			from = max(from, at, j.FreeFrom(g))
+			from = max(from, taken.until(max(at, j.FreeFrom(g))))
 		} else if inside {
 			from, since = max(from, at), g.Return
 		}

@@ -72,6 +72,8 @@ type plot struct {
 	renewals int
 	// endless: the lock is given no TTL.
 	endless bool
+	// permits: the lock is a semaphore.
+	permits bool
 	// stalls is how often, in a hundred steps, the machine stalled.
 	stalls int
 }
@@ -178,6 +180,9 @@ func (a *author) begin(seed uint64) {
 	if n := len(a.h.Header.Nodes); seed%7 == 3 && n > 1 && !a.plot.program {
 		first, second := a.h.Header.Nodes[:n/2], a.h.Header.Nodes[n/2:]
 		a.h.Header.Clusters = []history.ClusterNodes{{Name: "cluster1", Nodes: first}, {Name: "cluster2", Nodes: second}}
+	}
+	if a.plot.permits {
+		a.h.Header.Permits, a.h.Header.Clients = 1+a.r.IntN(2), []string{"c1", "c2", "c3", "c4"}[:3+a.r.IntN(2)]
 	}
 	a.h.Header.Renews = seed%16 != 1 && (a.plot.losses == 0 || seed%3 == 0)
 	if seed%5 == 0 {
@@ -286,6 +291,19 @@ func (a *author) ask(c *actor) {
 	a.add(c.name, history.Invoke, history.Acquire, history.Value{Extra: &history.Extra{Lock: p.lock}, Section: p.section})
 }
 
+// grants draws whether a client gets the lock that it asks for, rightly or not.
+func (a *author) grants(c *actor, p *promise) bool {
+	switch {
+	case a.aground:
+		return false
+	case a.leased(c, p.lock):
+		return a.goesWrong(leaseGivenTwice)
+	case a.believed(c, p.lock) && !a.plot.permits:
+		return a.goesWrong(lockGivenTwice)
+	}
+	return true
+}
+
 // answer answers an acquire, or lets it wait.
 func (a *author) answer(c *actor) {
 	p := c.asking
@@ -297,12 +315,7 @@ func (a *author) answer(c *actor) {
 	if a.chance(10) {
 		v.OwnExtra().Lock = p.lock
 	}
-	ok := !a.aground
-	if a.leased(c, p.lock) {
-		ok = ok && a.goesWrong(leaseGivenTwice)
-	} else if a.believed(c, p.lock) {
-		ok = ok && a.goesWrong(lockGivenTwice)
-	}
+	ok := a.grants(c, p)
 	switch {
 	case ok && a.chance(90):
 		switch {
@@ -373,9 +386,13 @@ func (a *author) believed(c *actor, lock string) bool {
 }
 
 func (a *author) leased(c *actor, lock string) bool {
-	return slices.ContainsFunc(a.actors, func(o *actor) bool {
-		return o != c && slices.ContainsFunc(o.held, func(p *promise) bool { return p.lock == lock && (!p.until.IsSet() || p.until.V() > a.now) })
-	})
+	others := 0
+	for _, o := range a.actors {
+		if o != c && slices.ContainsFunc(o.held, func(p *promise) bool { return p.lock == lock && (!p.until.IsSet() || p.until.V() > a.now) }) {
+			others++
+		}
+	}
+	return others >= max(a.h.Header.Permits, 1)
 }
 
 // hold lets a holder do something.

@@ -71,6 +71,7 @@ func (t *terms) silence(client string, at int) int {
 // grant of the client, or when that is so, whichever is last. It ends with the next grant of anybody, or with the silence."
 func (t *terms) silent(client string, w between) (violated, chances bool) {
 	from, since := w.from, w.begin
+	var back []int64
 	for _, g := range t.grants {
 		inside := g.answered > w.begin && g.answered < w.end
 		if inside && from <= g.ret {
@@ -80,7 +81,8 @@ func (t *terms) silent(client string, w between) (violated, chances bool) {
 		switch {
 		case g.answered >= w.end:
 		case g.client != client:
-			from = max(from, t.givenBack(g))
+			back = append(back, t.givenBack(g))
+			from = max(from, t.freeFrom(back))
 		case inside:
 			from, since = max(from, g.ret), g.answered
 		}

@@ -115,6 +115,18 @@ var plots = []struct {
 	{plot{name: "program waiting without TTL", workloads: []string{"increment"}, endless: true,
 		steps: 70, pause: 6, faults: 3, work: 5, healing: 6, aground: 2, wrong: []int{0, 0, 10, 60}, program: true, losses: 2},
 		[]checker.Property{checker.DeadlockFree}},
+	{plot{name: "permits", workloads: []string{"increment"}, permits: true,
+		steps: 80, pause: 2, faults: 2, keys: 4, work: 20, healing: 2, wrong: []int{0, 20, 60}},
+		[]checker.Property{checker.WithinPermits}},
+	{plot{name: "permits, work", workloads: []string{"increment"}, permits: true,
+		steps: 60, pause: 2, work: 80, healing: 1, wrong: []int{0, 15, 60}},
+		[]checker.Property{checker.NoLateEffect}},
+	{plot{name: "permits, waiting", workloads: []string{"increment"}, permits: true,
+		steps: 80, pause: 6, faults: 3, work: 5, healing: 6, aground: 2, wrong: []int{0, 0, 10, 60}},
+		[]checker.Property{checker.DeadlockFree}},
+	{plot{name: "permits, silences", workloads: []string{"increment"}, permits: true,
+		steps: 80, pause: 6, faults: 5, work: 5, healing: 1, silent: true, aground: 2, wrong: []int{0, 0, 10, 60}},
+		[]checker.Property{checker.ComesBack}},
 }
 
 // firstSeed lets a long comparison be done in pieces.

@@ -44,16 +44,20 @@ func (t *terms) exclusiveLease() answer {
 	said := t.exclusive(pieces)
 	// "An attempt is one, too, if it shares more than one instant with the time from the kill that ended another client's belief to the
 	// end of its promise".
-	var dead []hold
+	if said == cannotTell && t.contended(t.deadHolds()) {
+		return nothingFound
+	}
+	return said
+}
+
+// deadHolds are the times from the kill that ended a client's belief to the end of its promise.
+func (t *terms) deadHolds() (dead []hold) {
 	for _, g := range t.grants {
 		if until, promised := g.promise(all); promised && g.ended < len(t.events) && t.killed(g.client, g.ended-1) == g.ended {
 			dead = append(dead, hold{of: g, from: g.end, to: until})
 		}
 	}
-	if said == cannotTell && t.contended(dead) {
-		return nothingFound
-	}
-	return said
+	return dead
 }
 
 // leases are the times for which a grant was promised.
@@ -148,21 +152,31 @@ func oneHold(pieces []hold) (holds []hold) {
 // its end by a fault that kills it, whichever is earlier".
 func (t *terms) contended(holds []hold) bool {
 	for _, p := range t.ops {
-		end := t.tried(p)
-		if p.answered < 0 {
-			end = min(end, t.killed(p.client, p.invoked))
-		}
-		to := int64(forever)
-		if end < len(t.events) {
-			to = t.time(end)
-		}
+		to := t.triedTo(p)
 		for _, h := range holds {
-			if p.f == history.Acquire && h.of.client != p.client && h.of.lock == p.lock && max(p.call, h.from) < min(to, h.to) {
+			if t.competes(p, h) && max(p.call, h.from) < min(to, h.to) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// competes reports that an operation is an attempt at the lock of another client's hold.
+func (t *terms) competes(p *op, h hold) bool {
+	return p.f == history.Acquire && h.of.client != p.client && h.of.lock == p.lock
+}
+
+// triedTo is when an attempt ends.
+func (t *terms) triedTo(p *op) int64 {
+	end := t.tried(p)
+	if p.answered < 0 {
+		end = min(end, t.killed(p.client, p.invoked))
+	}
+	if end < len(t.events) {
+		return t.time(end)
+	}
+	return forever
 }
 
 // tried is the event that ends an attempt: "their completion, or else the client's next

@@ -30,6 +30,7 @@ const (
 var naiveJudges = map[checker.Property]func(*terms) answer{
 	checker.ExclusiveBelief:      (*terms).exclusiveBelief,
 	checker.ExclusiveLease:       (*terms).exclusiveLease,
+	checker.WithinPermits:        (*terms).withinPermits,
 	checker.BackedGrant:          (*terms).backedGrant,
 	checker.NoLateEffect:         (*terms).noLateEffect,
 	checker.HolderServed:         (*terms).holderServed,
@@ -55,10 +56,10 @@ var naiveJudges = map[checker.Property]func(*terms) answer{
 }
 
 // aboutPromises are the properties that rest on promises: "If a promise is not known,
-// exclusive-lease, no-late-effect, holder-served, ordered-tokens, deadlock-free,
+// exclusive-lease, within-permits, no-late-effect, holder-served, ordered-tokens, deadlock-free,
 // minority-tolerant, comes-back and told-when-lost are `unknown`, even if they look violated."
 var aboutPromises = []checker.Property{
-	checker.ExclusiveLease, checker.NoLateEffect, checker.HolderServed,
+	checker.ExclusiveLease, checker.WithinPermits, checker.NoLateEffect, checker.HolderServed,
 	checker.OrderedTokens, checker.DeadlockFree, checker.MinorityTolerant,
 	checker.ComesBack, checker.ToldWhenLost,
 }
@@ -99,7 +100,10 @@ func naivelyOf(h *history.History, properties []checker.Property, o checker.Opti
 	}
 	lasted := slices.ContainsFunc(o.Until, func(id int) bool { return took[id] && !naivelyLifted(h, id) })
 	for _, p := range properties {
-		said := naiveJudges[p](t)
+		said := cannotTell
+		if h.Header.Permits <= 0 || !slices.Contains(aboutOneHolder, string(p)) {
+			said = naiveJudges[p](t)
+		}
 		if t.vague() && slices.Contains(aboutPromises, p) {
 			said = cannotTell
 		}

@@ -116,6 +116,7 @@ func (t *terms) minorityStruck(at int) bool {
 func (t *terms) starved(within []between) (violated, chances bool) {
 	for _, w := range within {
 		from := w.from // when the lock is free
+		var back []int64
 		for _, g := range t.grants {
 			if g.ret > w.to {
 				break
@@ -125,7 +126,8 @@ func (t *terms) starved(within []between) (violated, chances bool) {
 				// "The grant stands after the event that began the stretch [...], and before the one that ended it"
 				violated, chances = violated || inVain, chances || some && g.answered > w.begin && g.answered < w.end
 			}
-			from = max(from, t.givenBack(g))
+			back = append(back, t.givenBack(g))
+			from = max(from, g.ret, t.freeFrom(back))
 		}
 		if from <= w.to {
 			_, inVain := t.wanted(stretch{from, w.to})

@@ -62,6 +62,7 @@ type Property string
 const (
 	ExclusiveBelief      Property = "exclusive-belief"
 	ExclusiveLease       Property = "exclusive-lease"
+	WithinPermits        Property = "within-permits"
 	BackedGrant          Property = "backed-grant"
 	NoLateEffect         Property = "no-late-effect"
 	HolderServed         Property = "holder-served"

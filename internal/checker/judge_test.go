@@ -259,12 +259,16 @@ func TestVerdictText(t *testing.T) {
 
 // TestDemanded: what a scenario that says nothing of its expectations expects to hold.
 func TestDemanded(t *testing.T) {
-	if got := Demanded("transactions", false); len(got) != 0 {
+	if got := Demanded(Subject{Workload: "transactions"}); len(got) != 0 {
 		t.Errorf("transactions: %v, want nothing: they need no lock", got)
 	}
 	want := []Property{ExclusiveLease, BackedGrant, NoLateEffect, LinearizableResource}
-	if got := Demanded("increment", false); !slices.Equal(got, want) {
+	if got := Demanded(Subject{Workload: "increment"}); !slices.Equal(got, want) {
 		t.Errorf("increment: %v, want %v", got, want)
+	}
+	want = []Property{WithinPermits, NoLateEffect}
+	if got := Demanded(Subject{Workload: "increment", Semaphore: true}); !slices.Equal(got, want) {
+		t.Errorf("increment under a semaphore: %v, want %v", got, want)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sort"
 	"time"
@@ -60,10 +61,11 @@ func (j *judge) watchGrants(within window, closed int, bound time.Duration) watc
 	return w
 }
 
-// freeStretches are the parts of a stretch during which nobody had the lock for
-// all that is known. Each ends with the next grant.
+// freeStretches are the parts of a stretch during which the lock could be had for
+// all that is known: nobody had it, or fewer than a semaphore has permits. Each ends with the next grant.
 func (j *judge) freeStretches(from, to time.Duration) []window {
 	var list []window
+	taken := taken{permits: j.permits()}
 	for i := range j.Grants {
 		g := &j.Grants[i]
 		at := j.At(g.Return)
@@ -73,12 +75,34 @@ func (j *judge) freeStretches(from, to time.Duration) []window {
 		if from <= at {
 			list = append(list, window{from, at, g.Return})
 		}
-		from = max(from, at, j.FreeFrom(g))
+		from = max(from, at, taken.until(j.FreeFrom(g)))
 		if from > to {
 			return list
 		}
 	}
 	return append(list, window{from, to, -1})
+}
+
+// permits is how many grants there may be at once.
+func (j *judge) permits() int { return max(j.History.Header.Permits, 1) }
+
+// taken has the latest instants at which grants were given back, as many as there are permits.
+type taken struct {
+	permits int
+	last    []time.Duration
+}
+
+// until takes in when a further grant is given back. It tells from when on the lock is free.
+func (t *taken) until(back time.Duration) time.Duration {
+	at, _ := slices.BinarySearch(t.last, back)
+	t.last = slices.Insert(t.last, at, back)
+	if len(t.last) > t.permits {
+		t.last = t.last[1:]
+	}
+	if len(t.last) < t.permits {
+		return math.MinInt64
+	}
+	return t.last[0]
 }
 
 // clientsAsking lists which of some clients asked for the lock during a free stretch, and how long.
@@ -114,7 +138,10 @@ func (j *judge) clientsAsking(clients []string, free window, breakAt time.Durati
 }
 
 func (j *judge) starvationFinding(f Finding, s *starving, bound time.Duration, when string, since int) Finding {
-	what := "a free lock"
+	what, free := "a free lock", "the lock, which nobody held"
+	if permits := j.History.Header.Permits; permits > 0 {
+		what, free = "a free permit", fmt.Sprintf("the lock, and fewer than %s were taken", words.Count(permits, "permit"))
+	}
 	if s.lockKept {
 		what = "the lock, which somebody kept,"
 	}
@@ -145,7 +172,7 @@ func (j *judge) starvationFinding(f Finding, s *starving, bound time.Duration, w
 	if s.lockKept {
 		story.tell(turning, first.Call, "%s asked for the lock, which somebody held", s.client)
 	} else {
-		story.tell(turning, first.Call, "%s asked for the lock, which nobody held", s.client)
+		story.tell(turning, first.Call, "%s asked for %s", s.client, free)
 	}
 	end := last.Return
 	if end < 0 {
@@ -155,6 +182,17 @@ func (j *judge) starvationFinding(f Finding, s *starving, bound time.Duration, w
 	c.setStory(story)
 	f.Counterexample = c
 	return f
+}
+
+// permitsOfDead are the events that had killed holders of a semaphore before an instant.
+func (j *judge) permitsOfDead(before time.Duration) (killed []int) {
+	for i := range j.Grants {
+		g := &j.Grants[i]
+		if j.History.Header.Permits > 0 && g.Ending == facts.Killed && j.At(g.End) <= before && j.Event(g.End).F == history.FaultBegin {
+			killed = append(killed, g.End)
+		}
+	}
+	return killed
 }
 
 // tellOfWait tells what stood in the way of a client that asked in vain: faults that struck it, its ways or the nodes, or
@@ -192,9 +230,13 @@ func (j *judge) tellOfWait(story *story, s *starving, since int, bound time.Dura
 			story.tell(turning, k.Renewed, "%s renewed the key on node %s%s", by, node, j.setForWords(k.Renewed))
 		}
 	}
+	died := j.permitsOfDead(s.from)
 	switch {
 	case j.Event(since).F == history.FaultBegin:
 		story.decidedBy(since)
+	case len(died) > 0 && !s.lockKept:
+		story.decidedBy(died...)
+		return permitReturns
 	case len(standing) > 0:
 		story.decidedBy(standing...)
 	case len(lasting) > 0:

@@ -20,6 +20,8 @@ type row struct {
 	demanded bool
 	// program: it is judged of lock programs alone.
 	program bool
+	// semaphore: it is judged of semaphores alone. oneHolder: of a semaphore it has no meaning, or speaks of keys with one owner.
+	semaphore, oneHolder bool
 	// ifSeen: it is demanded only where the nodes show it. Where it is unknown, and a scenario says nothing of it, nothing was expected.
 	ifSeen bool
 	// ifTried: the same where it had no chance to fail.
@@ -44,19 +46,23 @@ type row struct {
 var rows = []row{
 	// It is not demanded: no lease can keep it.
 	{name: ExclusiveBelief, title: "no two clients believe at once that they hold the lock",
-		judge: judgeBelief, brokenByStalls: true, judgedFor: locked, distance: 130},
+		judge: judgeBelief, brokenByStalls: true, judgedFor: locked, oneHolder: true, distance: 130},
 	{name: ExclusiveLease, title: "no two clients are at once inside the validity that their lock promised them",
-		judge: judgeLease, promised: true, judgedFor: locked, demanded: true, distance: 10},
+		judge: judgeLease, promised: true, judgedFor: locked, demanded: true, oneHolder: true, distance: 10},
+	{name: WithinPermits, title: "no more clients than a semaphore has permits are at once inside the validity that it promised them",
+		judge: judgePermits, promised: true, semaphore: true, judgedFor: locked, demanded: true, distance: 11},
 	{name: BackedGrant, title: "whoever is told that he has the lock has set its keys on enough nodes",
-		judge: judgeBacked, ifSeen: true, judgedFor: locked, demanded: true, distance: 5},
+		judge: judgeBacked, ifSeen: true, judgedFor: locked, demanded: true, oneHolder: true, distance: 5},
 	{name: NoLateEffect, title: "nothing a client does to the resource takes effect after its validity ended",
 		judge: judgeLateEffects, promised: true, ifTried: true, brokenByStalls: true, judgedFor: locked, demanded: true, distance: 60},
 	{name: LinearizableResource, title: "the guarded sections are linearizable as atomic read-modify-writes",
-		judge: judgeResource, judgedFor: locked, demanded: true, distance: 20},
+		judge: judgeResource, judgedFor: locked, demanded: true, oneHolder: true, distance: 20},
 	{name: HolderServed, title: "the fence refuses nothing that a client does inside its own validity",
-		judge: judgeHolderServed, promised: true, distance: 70},
-	{name: OrderedTokens, title: "a later grant has a strictly larger token", judge: judgeTokens, promised: true, keyed: true, distance: 80},
-	{name: OwnerRelease, title: "nobody's release or renewal touches another owner's key", judge: judgeOwners, keyed: true, distance: 90},
+		judge: judgeHolderServed, promised: true, oneHolder: true, distance: 70},
+	{name: OrderedTokens, title: "a later grant has a strictly larger token",
+		judge: judgeTokens, promised: true, keyed: true, oneHolder: true, distance: 80},
+	{name: OwnerRelease, title: "nobody's release or renewal touches another owner's key",
+		judge: judgeOwners, keyed: true, oneHolder: true, distance: 90},
 	{name: DeadlockFree, title: "once the faults are lifted, somebody gets the lock within a stated bound",
 		judge: judgeDeadlock, promised: true, probed: true, timely: true, distance: 120},
 	{name: MinorityTolerant, title: "with a minority of nodes down, hung or slow, the lock is still granted within a bound",
@@ -64,23 +70,25 @@ var rows = []row{
 	{name: ComesBack, title: "a client whose connections went silent, while new ones work, gets the lock again within a bound",
 		judge: judgeComesBack, promised: true, probed: true, timely: true, distance: 107},
 	{name: NoOrphanLock, title: "no key stays for longer than the TTL after its owner no longer wants it",
-		judge: judgeOrphans, keyed: true, distance: 100},
+		judge: judgeOrphans, keyed: true, oneHolder: true, distance: 100},
 	{name: NothingStays, title: "without a fault no key of an attempt stays once the attempt is over",
-		judge: judgeNothingStays, keyed: true, timely: true, distance: 105},
+		judge: judgeNothingStays, keyed: true, timely: true, oneHolder: true, distance: 105},
 	{name: NoResurrection, title: "no renewal brings back a lock that was gone from the nodes",
-		judge: judgeResurrections, keyed: true, distance: 140},
+		judge: judgeResurrections, keyed: true, oneHolder: true, distance: 140},
 	{name: ToldWhenLost, title: "a holder whose lock is gone from the nodes is told so within one TTL",
-		judge: judgeToldWhenLost, promised: true, keyed: true, timely: true, distance: 150},
+		judge: judgeToldWhenLost, promised: true, keyed: true, timely: true, oneHolder: true, distance: 150},
 	{name: ToldAtRelease, title: "a release does not say that it gave back a lock which was gone, or is still there",
-		judge: judgeToldAtRelease, keyed: true, timely: true, distance: 160},
+		judge: judgeToldAtRelease, keyed: true, timely: true, oneHolder: true, distance: 160},
 	{name: NoFalseAlarm, title: "a holder that has its lock is not told that it has lost it",
-		judge: judgeFalseAlarms, keyed: true, timely: true, distance: 155},
+		judge: judgeFalseAlarms, keyed: true, timely: true, oneHolder: true, distance: 155},
 	{name: StaysHeld, title: "a lock that renews stays its holder's for as long as the holder works and the nodes answer",
-		judge: judgeStaysHeld, keyed: true, timely: true, distance: 16},
+		judge: judgeStaysHeld, keyed: true, timely: true, oneHolder: true, distance: 16},
 	{name: AsksItsTTL, title: "a lock program asks its nodes for the TTL that it was given",
-		judge: judgeAsksItsTTL, program: true, ifSeen: true, keyed: true, timely: true, judgedFor: locked, demanded: true, distance: 8},
+		judge: judgeAsksItsTTL, program: true, ifSeen: true, keyed: true, timely: true, judgedFor: locked, demanded: true,
+		oneHolder: true, distance: 8},
 	{name: TrueValidity, title: "a validity that is told is not over, and no longer than the TTL that the lock was asked for",
-		judge: judgeTrueValidity, program: true, ifSeen: true, keyed: true, timely: true, judgedFor: locked, demanded: true, distance: 9},
+		judge: judgeTrueValidity, program: true, ifSeen: true, keyed: true, timely: true, judgedFor: locked, demanded: true,
+		oneHolder: true, distance: 9},
 	{name: KeepsRunning, title: "a lock program does not end by itself",
 		judge: judgeKeepsRunning, program: true, ifSeen: true, judgedFor: locked, demanded: true, distance: 7},
 	{name: Atomic, title: "what belongs together is done as a whole or not at all",
@@ -106,17 +114,34 @@ func properties(so func(*row) bool) (list []Property) {
 // Properties lists all properties, the order in which a report shows them.
 func Properties() []Property { return properties(func(*row) bool { return true }) }
 
-// SafetyProperties are those that everything with this workload is asked for; some only of a lock program.
-func SafetyProperties(name workload.Name, program bool) []Property {
-	w := workload.Of(name)
-	return properties(func(r *row) bool { return r.judgedFor != nil && r.judgedFor(w) && (program || !r.program) })
+// Subject is what is judged, as far as it decides by which properties.
+type Subject struct {
+	Workload workload.Name
+	// Program: the lock is a program. Semaphore: it has permits.
+	Program, Semaphore bool
+}
+
+// SubjectOf is what a history is about.
+func SubjectOf(h *history.History) Subject {
+	return Subject{workload.Name(h.Header.Workload), h.Header.Quorum > 0, h.Header.Permits > 0}
+}
+
+// fits reports that a property can be judged of a subject.
+func (s Subject) fits(r *row) bool {
+	return (s.Program || !r.program) && (s.Semaphore && !r.oneHolder || !s.Semaphore && !r.semaphore)
+}
+
+// SafetyProperties are those that everything of this kind is asked for.
+func SafetyProperties(s Subject) []Property {
+	w := workload.Of(s.Workload)
+	return properties(func(r *row) bool { return r.judgedFor != nil && r.judgedFor(w) && s.fits(r) })
 }
 
 // Demanded are the properties that are expected to hold where a scenario says
 // nothing of them.
-func Demanded(name workload.Name, program bool) []Property {
-	w := workload.Of(name)
-	return properties(func(r *row) bool { return r.demanded && r.judgedFor(w) && (program || !r.program) })
+func Demanded(s Subject) []Property {
+	w := workload.Of(s.Workload)
+	return properties(func(r *row) bool { return r.demanded && r.judgedFor(w) && s.fits(r) })
 }
 
 // row is what there is to know of the property; of one that there is not, nothing.
@@ -136,6 +161,12 @@ func (p Property) Probed() bool { return p.row().probed }
 
 // OfPrograms reports that the property is judged of lock programs alone.
 func (p Property) OfPrograms() bool { return p.row().program }
+
+// OfSemaphores reports that the property is judged of semaphores alone.
+func (p Property) OfSemaphores() bool { return p.row().semaphore }
+
+// OfOneHolder reports that the property has no meaning for a semaphore, or speaks of keys with one owner.
+func (p Property) OfOneHolder() bool { return p.row().oneHolder }
 
 // IfSeen reports that the property is demanded only where the nodes show it.
 func (p Property) IfSeen() bool { return p.row().ifSeen }

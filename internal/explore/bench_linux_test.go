@@ -44,7 +44,7 @@ func searched(b *testing.B, runs uint64, workers int) Search {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return Search{Scenario: s, Variant: "unfenced", Seeds: runs, Workers: workers, Properties: checker.Demanded("", false)}
+	return Search{Scenario: s, Variant: "unfenced", Seeds: runs, Workers: workers, Properties: checker.Demanded(checker.Subject{})}
 }
 
 // BenchmarkSearch compares a search by one worker with the runs that it makes, carried out and judged alone: what drawing,

@@ -31,7 +31,7 @@ func epochSearch(t *testing.T, unguided bool) Search {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Search{Scenario: s, Variant: "fenced", Drawing: Drawing{Unguided: unguided}, Properties: checker.Demanded("", false),
+	return Search{Scenario: s, Variant: "fenced", Drawing: Drawing{Unguided: unguided}, Properties: checker.Demanded(checker.Subject{}),
 		First: 40, Seeds: 1200, Workers: 2}
 }
 

@@ -27,6 +27,8 @@ type Header struct {
 	// ChecksOrder: the resource is meant to refuse a token lower than the highest that
 	// it has seen.
 	ChecksOrder bool `json:"checks_order,omitempty"`
+	// Permits: the lock is a semaphore, which so many clients may hold at once. 0: it is none.
+	Permits int `json:"permits,omitempty"`
 	// LockKey is the name of the lock's key on the nodes.
 	LockKey string `json:"lock_key,omitempty"`
 	// Program: the lock is a program, of this version. Where its grants tell no end, they promise the TTL

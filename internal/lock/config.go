@@ -18,10 +18,12 @@ import (
 // JSON, with durations in ns.
 type Config struct {
 	// Algorithm is a name that Algorithms lists; empty where a program is the lock.
-	Algorithm   string        `json:"algorithm" yaml:"algorithm" doc:"which lock" required:"true"`
-	Program     *Program      `json:"program,omitempty" yaml:"program" doc:"a program that is the lock, in the place of algorithm; it is started only with --allow-programs" instead:"algorithm"`
-	Key         string        `json:"key" yaml:"key" doc:"the lock's key on the nodes" default:"lock" pattern:"^[A-Za-z0-9:._{}-]{1,100}$"`
-	TTL         time.Duration `json:"ttl" yaml:"ttl" doc:"the lease asked for; none: the lock is held until it is released" min:"10ms" max:"1h" default:"1s" zero:"none"`
+	Algorithm string        `json:"algorithm" yaml:"algorithm" doc:"which lock" required:"true"`
+	Program   *Program      `json:"program,omitempty" yaml:"program" doc:"a program that is the lock, in the place of algorithm; it is started only with --allow-programs" instead:"algorithm"`
+	Key       string        `json:"key" yaml:"key" doc:"the lock's key on the nodes" default:"lock" pattern:"^[A-Za-z0-9:._{}-]{1,100}$"`
+	TTL       time.Duration `json:"ttl" yaml:"ttl" doc:"the lease asked for; none: the lock is held until it is released" min:"10ms" max:"1h" default:"1s" zero:"none"`
+	// Permits is how many clients a semaphore lets in at once; 0: the lock is no semaphore.
+	Permits     int           `json:"permits,omitempty" yaml:"permits" doc:"how many clients may hold a semaphore at once; other locks have no permits" max:"1000"`
 	NodeTimeout time.Duration `json:"node_timeout" yaml:"node_timeout" doc:"how long to wait for one node; 0s waits for ever" max:"1h" default:"50ms"`
 	FanOut      FanOut        `json:"fan_out,omitempty" yaml:"fan_out" doc:"how several nodes are asked: one after the other, all at once, or all at once until a majority has granted" default:"in-turn" values:"in-turn,at-once,first-majority"`
 	Drift       `yaml:"drift" doc:"the allowance for clock error that is subtracted from the validity: ttl x factor + constant"`
@@ -147,6 +149,8 @@ type Algorithm struct {
 	Extends bool
 	// Needs are what its commands take that not every server has.
 	Needs []command.Feature
+	// Semaphore: it has permits (Config.Permits).
+	Semaphore bool
 	// Endless: it can be without a TTL.
 	Endless bool
 	New     func(Config, Env) Lock

@@ -69,6 +69,14 @@ func TestEachMistakeShows(t *testing.T) {
 			_, r := l.Acquire()
 			return [2]bool{r.Outcome == lock.OK, tb.held("") == 1}
 		}, [2]bool{false, true}, [2]bool{true, false}},
+		{"a permit ends by its client's clock", lock.Mistakes{ClientEnds: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb, c := newTable(1), mistaken(m)
+			c.Algorithm, c.Permits = "semaphore", 1
+			_, l1 := tb.sit(t, "c1", c)
+			e2, l2 := tb.sit(t, "c2", c)
+			e2.wall = time.Hour
+			return got(l1, l2)[1]
+		}, false, true},
 		{"enter unheld", lock.Mistakes{EnterUnheld: true}, func(t *testing.T, m lock.Mistakes) any {
 			tb, c := newTable(1), mistaken(m)
 			c.Algorithm, c.Retry.Attempts = "set-nx-px", 3
@@ -270,7 +278,7 @@ func TestRulesAreSwitchedOffByName(t *testing.T) {
 			all.SwitchOff(rule)
 		}
 	}
-	if got := len(all.Rules()); got != 26 {
+	if got := len(all.Rules()); got != 27 {
 		t.Errorf("%d rules", got)
 	}
 	none := all

@@ -120,5 +120,6 @@ return 1
 // their twins.
 func Scripts() []*command.Script {
 	return []*command.Script{releaseScript, acquireCountedScript, raiseCounterScript, extendScript, extendOrSetScript, setScript,
-		releaseFieldScript, extendFieldScript, setFieldScript}
+		releaseFieldScript, extendFieldScript, setFieldScript,
+		takePermitScript, extendPermitScript, removePermitScript, countPermitScript}
 }

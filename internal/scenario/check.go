@@ -58,11 +58,24 @@ func (d *decoder) checkAlgorithm(s *Setup) {
 		}
 		d.ProblemAt(key, "%s uses %s, not %d", algorithm.Name, algorithm.NodeRange(), n)
 	}
+	d.checkPermits(s, algorithm)
 	if !slices.Contains(algorithm.Tokens, s.Fencing.Tokens) {
 		d.ProblemAt("fencing.tokens", "%s has no tokens %q", algorithm.Name, s.Fencing.Tokens).Allowed =
 			namesOf(algorithm.Tokens, func(t lock.Tokens) string { return string(t) })
 	}
 	d.checkSwitches(s.Lock.Mistakes, algorithm)
+}
+
+// checkPermits makes sure that a semaphore has permits, and no other lock.
+func (d *decoder) checkPermits(s *Setup, a lock.Algorithm) {
+	switch {
+	case !d.Sound("lock.permits"):
+	case a.Semaphore && s.Lock.Permits == 0:
+		d.ProblemAt("lock.permits", "%s has permits, and nothing says how many", a.Name).Hint = "lock: {algorithm: " + a.Name + ", permits: 2}"
+	case !a.Semaphore && s.Lock.Permits > 0:
+		d.ProblemAt("lock.permits", "%s has none: one client holds it at a time", a.Name).Hint =
+			"these have permits: " + strings.Join(locksThat(func(a lock.Algorithm) bool { return a.Semaphore }), ", ")
+	}
 }
 
 // checkEndless makes sure that nothing is asked of a lock without a TTL that needs one.

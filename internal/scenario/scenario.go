@@ -211,7 +211,12 @@ func (v *Variant) Says(p checker.Property) bool {
 
 // Demanded are the properties that are expected to hold where the scenario says nothing of them.
 func (s *Setup) Demanded() []checker.Property {
-	return checker.Demanded(s.Workload.Kind, s.Lock.Program != nil)
+	return checker.Demanded(s.Subject())
+}
+
+// Subject is what is judged, as far as it decides by which properties.
+func (s *Setup) Subject() checker.Subject {
+	return checker.Subject{Workload: s.Workload.Kind, Program: s.Lock.Program != nil, Semaphore: s.Lock.Permits > 0}
 }
 
 // ExpectedVerdict is what the scenario's file says of a property. The zero verdict

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // StandIn is a lock that is put in the place of a scenario's own.
@@ -100,7 +101,7 @@ func (v Variant) With(s *StandIn) Variant {
 	} else {
 		v.Setup.Lock, v.Setup.Fencing.Tokens = s.builtIn(&v.Setup)
 		kept = func(setting string) bool {
-			return slices.ContainsFunc([]string{"key", "ttl", "node_timeout", "retry"}, func(key string) bool {
+			return slices.ContainsFunc([]string{"key", "ttl", "permits", "node_timeout", "retry"}, func(key string) bool {
 				return strings.HasPrefix(setting, "lock."+key)
 			})
 		}
@@ -117,6 +118,7 @@ func (v Variant) With(s *StandIn) Variant {
 func (s *StandIn) builtIn(setup *Setup) (lock.Config, lock.Tokens) {
 	c, told := StandardLock(s.BuiltIn.Algorithm), setup.Lock
 	c.Mistakes, c.Key, c.TTL, c.NodeTimeout, c.Retry = s.BuiltIn.Mistakes, told.Key, told.TTL, told.NodeTimeout, told.Retry
+	c.Permits = told.Permits
 	a, _ := lock.Lookup(c.Algorithm)
 	tokens := setup.Fencing.Tokens
 	if tokens != lock.NoTokens && a.Consensus {
@@ -132,10 +134,16 @@ func (s *StandIn) builtIn(setup *Setup) (lock.Config, lock.Tokens) {
 
 // NotApplicable says why the stand-in cannot be put on trial by this setup; empty: it can.
 func (s *StandIn) NotApplicable(setup *Setup) string {
-	if a, _ := lock.Lookup(s.BuiltIn.Algorithm); s.Program == nil && a.Replicas && !setup.Nodes.Replicated() {
+	a, _ := lock.Lookup(s.BuiltIn.Algorithm)
+	if own := setup.Lock.Permits; own == 0 && s.Program == nil && a.Semaphore {
+		return "one client is to hold the lock at a time, and it has permits"
+	} else if own > 0 && (s.Program != nil || !a.Semaphore) {
+		return "the lock is to have " + words.Count(own, "permit") + ", and one client holds it at a time"
+	}
+	if s.Program == nil && a.Replicas && !setup.Nodes.Replicated() {
 		return "it waits for a replica, and the nodes have none"
 	}
-	if a, _ := lock.Lookup(s.BuiltIn.Algorithm); s.Program == nil && a.Syncs && !setup.Nodes.Persistence.AppendOnly() {
+	if s.Program == nil && a.Syncs && !setup.Nodes.Persistence.AppendOnly() {
 		return "it waits for the node's append-only file, and the nodes keep none"
 	}
 	return setup.NotApplicable(&s.Ready)

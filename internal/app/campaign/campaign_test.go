@@ -115,7 +115,7 @@ func definition(tb testing.TB, unguided bool) Definition {
 	}
 	r := &request.Search{World: request.Virtual, Drawing: explore.Drawing{Unguided: unguided}, Seed: 7, Seeds: 3000,
 		Target: request.Target{Scenario: s.File, Variant: "fenced"}}
-	for _, p := range checker.Demanded("", false) {
+	for _, p := range checker.Demanded(checker.Subject{}) {
 		r.Properties = append(r.Properties, string(p))
 	}
 	return Definition{Request: request.Of(r), Scenario: s.Text, RangeRuns: 50, EpochRanges: 16}

@@ -122,7 +122,7 @@ func SumUp(r *report.Result) {
 // Properties are what to judge of a variant: the safety properties always, the
 // others where something is expected of them.
 func Properties(v scenario.Variant) []checker.Property {
-	wanted := checker.SafetyProperties(v.Setup.Workload.Kind, v.Setup.Lock.Program != nil)
+	wanted := checker.SafetyProperties(v.Setup.Subject())
 	for _, e := range v.Expect {
 		wanted = append(wanted, e.Property)
 	}

@@ -31,12 +31,13 @@ const (
 	DELIFEQ
 	HSETEX
 	WAITAOF
+	DECR
 )
 
 var opNames = [...]string{PING: "ping", GET: "get", SET: "set", DEL: "del", PEXPIRE: "pexpire",
 	PTTL: "pttl", INCR: "incr", WAIT: "wait", EVAL: "eval",
 	RPUSH: "rpush", LRANGE: "lrange", WATCH: "watch", UNWATCH: "unwatch", EXEC: "exec",
-	DELIFEQ: "delifeq", HSETEX: "hsetex", WAITAOF: "waitaof"}
+	DELIFEQ: "delifeq", HSETEX: "hsetex", WAITAOF: "waitaof", DECR: "decr"}
 
 func (o Op) String() string {
 	if int(o) < len(opNames) && opNames[o] != "" {
@@ -146,6 +147,9 @@ func TTLOf(key string) Command { return Command{Op: PTTL, Key: key} }
 
 // Incr adds one to a key.
 func Incr(key string) Command { return Command{Op: INCR, Key: key} }
+
+// Decr takes one off a key.
+func Decr(key string) Command { return Command{Op: DECR, Key: key} }
 
 // Wait asks until n replicas have acknowledged the writes of this connection,
 // or the server's timeout has passed; the reply is how many have.

@@ -51,6 +51,13 @@ type Store interface {
 	HDel(key, field string) bool
 	// HPExpire returns false where the field is absent.
 	HPExpire(key, field string, ttl time.Duration) bool
+	// ZAdd gives an element of a sorted set a score.
+	ZAdd(key string, score float64, element string)
+	ZRem(key, element string) bool
+	// ZRemUpTo is ZREMRANGEBYSCORE from -inf to a score.
+	ZRemUpTo(key string, score float64)
+	ZCard(key string) int64
+	ZScore(key, element string) (float64, bool)
 	RPush(key, element string) int64
 	LRange(key string) []string
 	// Time is the node's wall clock in microseconds since 1970.

@@ -47,7 +47,7 @@ func (c *Command) Words() []string {
 		words = append(words, c.Key, "0", "-1")
 	case WATCH:
 		words = append(words, c.Keys...)
-	case GET, DEL, PTTL, INCR:
+	case GET, DEL, PTTL, INCR, DECR:
 		words = append(words, c.Key)
 	}
 	return words

@@ -30,7 +30,7 @@ type Overlap struct {
 // Overlaps collects what the checker boxed in. Equal stretches are told once.
 func (s *Subject) Overlaps() []Overlap {
 	var list []Overlap
-	for _, name := range []checker.Property{checker.ExclusiveBelief, checker.ExclusiveLease} {
+	for _, name := range []checker.Property{checker.ExclusiveBelief, checker.ExclusiveLease, checker.WithinPermits} {
 		for _, f := range s.Findings {
 			if f.Property != name || f.Counterexample == nil || f.Counterexample.Overlap == nil {
 				continue
@@ -38,8 +38,11 @@ func (s *Subject) Overlaps() []Overlap {
 			o := f.Counterexample.Overlap
 			span := Span{From: o.From, To: o.To}
 			said := "two holders at once, " + words.Length(span.Length())
-			if name == checker.ExclusiveLease {
+			switch name {
+			case checker.ExclusiveLease:
 				said = "inside two promises at once, " + words.Length(span.Length())
+			case checker.WithinPermits:
+				said = fmt.Sprintf("%d holders at once, %s", len(f.Counterexample.Operations), words.Length(span.Length()))
 			}
 			if span.To <= span.From || len(list) > 0 && list[0].Span == span {
 				continue

@@ -502,7 +502,7 @@ func (w *World) observe(n *server.Node) error {
 		offset, uncertain := w.time.WallOffset()
 		return offset + ahead, uncertain + about
 	}
-	return w.observation.Observe(n, w.servers.Nodes[n.Name] == n, n == w.servers.Store, offset)
+	return w.observation.Observe(n, w.servers.Nodes[n.Name] == n && w.spec.Lock.Permits == 0, n == w.servers.Store, offset)
 }
 
 // Flush waits until the monitors have shown everything carried out so far.

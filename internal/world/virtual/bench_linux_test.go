@@ -37,7 +37,7 @@ func benchmark(b *testing.B, judge bool) {
 	var engine virtual.Engine
 	defer engine.Close()
 	open := func(spec world.Spec) (world.World, error) { return engine.Open(context.Background(), spec) }
-	wanted := checker.SafetyProperties("increment", false)
+	wanted := checker.SafetyProperties(checker.Subject{Workload: "increment"})
 	var events []history.Event
 	var virtualTime time.Duration
 	b.ReportAllocs()

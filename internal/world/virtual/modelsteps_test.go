@@ -176,12 +176,14 @@ var (
 	counterKeys = []string{"lock:token", "count"}
 	// fieldKey has a field with an expiry of its own.
 	fieldKey, aField = "locks", "lock"
-	logKey           = resource.Config{Key: "resource"}.LogKey()
+	// permitsKey is that of a semaphore.
+	permitsKey = "permits"
+	logKey     = resource.Config{Key: "resource"}.LogKey()
 )
 
 // allKeys are the keys of all commands.
 func allKeys() []string {
-	ofResource := []string{logKey, "resource:value", "resource:list", "resource:other", "resource:fence"}
+	ofResource := []string{permitsKey, logKey, "resource:value", "resource:list", "resource:other", "resource:fence"}
 	return slices.Concat(nodetest.Keys(), anyKeys, counterKeys, ofResource)
 }
 
@@ -226,6 +228,9 @@ func (d *drawer) command() command.Command {
 	case 5:
 		return command.TTLOf(key)
 	case 6:
+		if d.IntN(2) == 0 {
+			return command.Decr(key)
+		}
 		return command.Incr(key)
 	case 7:
 		return command.Watch(d.of(anyKeys...), d.of(anyKeys...))
@@ -310,6 +315,14 @@ func (d *drawer) script() command.Command {
 		return command.Eval(s, []string{key}, owner, ms)
 	case "release-field", "extend-field", "set-field":
 		return command.Eval(s, []string{d.of(fieldKey, fieldKey, fieldKey, "l")}, aField, owner, ms)
+	case "take-permit", "extend-permit", "remove-permit":
+		args := []string{d.of("c1-0", "c2-0", "c3-0"), ms, d.of("1", "2")}
+		if d.IntN(4) == 0 {
+			args = append(args, command.Itoa(someMS+d.Int64N(5000)))
+		}
+		return command.Eval(s, []string{d.of(permitsKey, permitsKey, permitsKey, "l")}, args...)
+	case "count-permit":
+		return command.Eval(s, []string{counter}, ms, d.of("1", "2"))
 	case "acquire-counted":
 		return command.Eval(s, []string{key, counter}, owner, ms)
 	case "pair":

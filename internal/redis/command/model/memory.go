@@ -256,17 +256,17 @@ func (m *Memory) PTTL(key string) int64 {
 // Incr adds one for a script.
 func (m *Memory) Incr(key string) (n int64, ok bool) {
 	if m.fault == "" {
-		n, m.fault = m.incr(key)
+		n, m.fault = m.incr(key, 1)
 	}
 	return n, m.fault == ""
 }
 
-func (m *Memory) incr(key string) (n int64, fault string) {
+func (m *Memory) incr(key string, by int64) (n int64, fault string) {
 	i := m.Find(key)
 	if i < 0 {
-		m.Items = append(m.Items, Item{Key: key, Value: "1"})
+		m.Items = append(m.Items, Item{Key: key, Value: strconv.FormatInt(by, 10)})
 		m.Tell(key)
-		return 1, ""
+		return by, ""
 	}
 	it := &m.Items[i]
 	if it.Kind() != String {
@@ -276,12 +276,12 @@ func (m *Memory) incr(key string) (n int64, fault string) {
 	if err != nil || strconv.FormatInt(n, 10) != it.Value {
 		return 0, ErrNotInteger
 	}
-	if n == math.MaxInt64 {
+	if by > 0 && n > math.MaxInt64-by || by < 0 && n < math.MinInt64-by {
 		return 0, ErrOverflow
 	}
-	it.Value = strconv.FormatInt(n+1, 10)
+	it.Value = strconv.FormatInt(n+by, 10)
 	m.Tell(key)
-	return n + 1, ""
+	return n + by, ""
 }
 
 // RPush appends to a list.
@@ -355,8 +355,12 @@ func (m *Memory) Do(c *command.Command) command.Reply {
 		return bitReply(m.PExpire(c.Key, c.TTL))
 	case command.PTTL:
 		return command.IntReply(m.PTTL(c.Key))
-	case command.INCR:
-		n, fault := m.incr(c.Key)
+	case command.INCR, command.DECR:
+		by := int64(1)
+		if c.Op == command.DECR {
+			by = -1
+		}
+		n, fault := m.incr(c.Key, by)
 		if fault != "" {
 			return command.RefusedReply(fault)
 		}

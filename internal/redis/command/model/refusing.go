@@ -9,7 +9,7 @@ import (
 // writes reports whether Redis takes a command for a write, whatever it does then.
 func writes(op command.Op) bool {
 	switch op {
-	case command.SET, command.DEL, command.PEXPIRE, command.INCR, command.RPUSH, command.DELIFEQ, command.HSETEX:
+	case command.SET, command.DEL, command.PEXPIRE, command.INCR, command.DECR, command.RPUSH, command.DELIFEQ, command.HSETEX:
 		return true
 	}
 	return false
@@ -67,6 +67,25 @@ func (m refusing) HDel(key, field string) bool {
 // HPExpire may refuse, as PEXPIRE does.
 func (m refusing) HPExpire(key, field string, ttl time.Duration) bool {
 	return !m.stops(command.PEXPIRE) && m.Memory.HPExpire(key, field, ttl)
+}
+
+// ZAdd may refuse, as SET does.
+func (m refusing) ZAdd(key string, score float64, element string) {
+	if !m.stops(command.SET) {
+		m.Memory.ZAdd(key, score, element)
+	}
+}
+
+// ZRem may refuse, as DEL does.
+func (m refusing) ZRem(key, element string) bool {
+	return !m.stops(command.DEL) && m.Memory.ZRem(key, element)
+}
+
+// ZRemUpTo may refuse, as DEL does.
+func (m refusing) ZRemUpTo(key string, score float64) {
+	if !m.stops(command.DEL) {
+		m.Memory.ZRemUpTo(key, score)
+	}
 }
 
 // Incr may refuse.

@@ -63,7 +63,7 @@ func (s *redisServer) started() error {
 		if err := s.learnVersion(); err != nil {
 			return err
 		}
-		if s.h.Name() != history.ResourceProcess {
+		if s.h.Name() != history.ResourceProcess && s.g.spec.Lock.Permits == 0 { // a semaphore's key has several owners
 			s.keys = s.g.newKeys(s)
 		}
 		if s.h.Name() == history.ResourceProcess || s.g.spec.SharedStore && s.server == s.g.servers[0] {

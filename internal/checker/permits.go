@@ -1,0 +1,176 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
+)
+
+// judgePermits: no more clients than a semaphore has permits are at once inside the validity that it promised them.
+func judgePermits(_ context.Context, j *judge, _ Options) Finding {
+	permits := j.History.Header.Permits
+	holdings := j.Leases()
+	f := Finding{Method: "interval sweep", Effort: Effort{Operations: len(j.Ops), Of: "contended"}}
+	if permits <= 0 {
+		return unknown("the lock is no semaphore", f.Effort)
+	}
+	f.Effort.Chances = j.attemptsBeside(permits, slices.Concat(holdings, j.LeasesOfKilled()))
+	var crowd []facts.Holding
+	for part := range slices.Values(j.splitByLock(holdings)) {
+		if c := firstCrowd(part, permits); c != nil && (crowd == nil || c[permits].From < crowd[permits].From) {
+			crowd = c
+		}
+	}
+	if crowd != nil {
+		return j.crowdFinding(f, crowd, len(holdings))
+	}
+	return f.noViolation(fmt.Sprintf("nobody asked while %s taken", areTaken(permits)), "at no time did more than %s hold %s (%s, %d %s)",
+		words.Count(permits, "client"), words.Count(permits, "permit"), words.Count(len(j.Grants), "grant"), f.Effort.Chances, f.Effort.What())
+}
+
+// areTaken says that all permits are.
+func areTaken(permits int) string {
+	if permits == 1 {
+		return "the permit was"
+	}
+	return fmt.Sprintf("all %d permits were", permits)
+}
+
+// firstCrowd are the first holdings, one more than there are permits, of which each two clash; the last of them made it so. Holdings are
+// those of one lock, sorted by their beginning, and those of one client do not overlap.
+func firstCrowd(holdings []facts.Holding, permits int) []facts.Holding {
+	var open []facts.Holding
+	for _, h := range holdings {
+		open = slices.DeleteFunc(open, func(o facts.Holding) bool { return o.To <= h.From })
+		beside := open
+		if h.From == h.To { // it must lie strictly inside the others
+			beside = slices.DeleteFunc(slices.Clone(open), func(o facts.Holding) bool { return o.From == h.From })
+		}
+		if len(beside) >= permits {
+			return append(slices.Clone(beside[:permits]), h)
+		}
+		if h.From < h.To {
+			open = append(open, h)
+		}
+	}
+	return nil
+}
+
+// attemptsBeside counts the attempts during which so many other clients had permits at once, for more than one instant.
+func (j *judge) attemptsBeside(permits int, holdings []facts.Holding) (attempts int) {
+	for client, acquires := range j.Attempts {
+		for n, op := range acquires {
+			lock, asked, until := j.HolderOf(op).Lock, j.At(j.Ops[op].Call), j.triedUntil(acquires, n)
+			var beside []facts.Holding
+			for _, h := range holdings {
+				g := &j.Grants[h.Grant]
+				if h.From, h.To = max(h.From, asked), min(h.To, until); h.From < h.To && g.Client != client && g.Lock == lock {
+					beside = append(beside, h)
+				}
+			}
+			if slices.ContainsFunc(beside, func(h facts.Holding) bool { return len(j.clientsAt(h.From, beside)) >= permits }) {
+				attempts++
+			}
+		}
+	}
+	return attempts
+}
+
+// clientsAt are the clients of those holdings that last from an instant on for longer than it.
+func (j *judge) clientsAt(at time.Duration, holdings []facts.Holding) (clients []string) {
+	for _, h := range holdings {
+		if c := j.Grants[h.Grant].Client; h.From <= at && h.To > at && !slices.Contains(clients, c) {
+			clients = append(clients, c)
+		}
+	}
+	return clients
+}
+
+// crowdFinding makes the finding that more clients than there are permits were inside at once.
+func (j *judge) crowdFinding(f Finding, crowd []facts.Holding, from int) Finding {
+	if j.brief {
+		return violatedBriefly(f)
+	}
+	last := crowd[len(crowd)-1]
+	overlap := Interval{From: last.From, To: min(last.To, j.End)}
+	for _, h := range crowd {
+		overlap.To = min(overlap.To, h.To)
+	}
+	permits := words.Count(j.History.Header.Permits, "permit")
+	f.Verdict, f.Why = Violated, fmt.Sprintf("%d clients held %s for %s", len(crowd), permits, length(overlap.To-overlap.From))
+	why := j.whyCrowd(crowd)
+	c := &Counterexample{From: from, Impossible: j.beginEvent(last), Overlap: &overlap, Assumption: string(why.cause)}
+	s := j.newStory()
+	s.decidedBy(why.events...)
+	var clients []string
+	for _, h := range crowd {
+		g := &j.Grants[h.Grant]
+		clients = append(clients, g.Client)
+		op := j.holdingOp(h, &j.Grants[last.Grant], last.From)
+		op.Op, op.True = "holds a permit", fmt.Sprintf("%d clients held %s", len(crowd), permits)
+		c.Operations = append(c.Operations, op)
+		f.Events = sortedEvents(append(f.Events, g.Call, g.Return, g.End)...)
+	}
+	for _, h := range crowd[:len(crowd)-1] {
+		s.tellGrant(&j.Grants[h.Grant], j.At(c.Impossible))
+	}
+	if why.late != nil {
+		back := j.ReleaseOf(why.late).Return
+		s.tellGrant(why.late, j.At(why.late.Return))
+		s.tell(turning, back, "%s had given its permit back, %s after its validity had ended", why.late.Client,
+			length(j.At(back)-why.late.LastPromise().End))
+	}
+	first := &j.Grants[crowd[0].Grant]
+	s.tellFaults(j.At(first.Call), j.At(c.Impossible), clients...)
+	s.tell(decisive, c.Impossible, "%s, while %s still held the %s", j.grantWords(&j.Grants[last.Grant]),
+		words.Count(len(crowd)-1, "client"), permits)
+	c.setStory(s)
+	return f.withCounterexample(c)
+}
+
+// crowded is why more clients held a semaphore than it has permits.
+type crowded struct {
+	reason
+	// late is a grant that was given back when its validity was over; nil: none was.
+	late *facts.Grant
+}
+
+// whyCrowd finds why a permit too many was granted: a clock that a fault bends, a node that forgot its permits, or a permit that was
+// given back after its end. Otherwise the grant itself is all that shows it.
+func (j *judge) whyCrowd(crowd []facts.Holding) (w crowded) {
+	first, last := &j.Grants[crowd[0].Grant], crowd[len(crowd)-1]
+	began := j.beginEvent(last)
+	w.cause, w.events = permitTaken, []int{began}
+	for i := range j.Faults {
+		if f := &j.Faults[i]; f.Begin < began && f.Does(history.BendsClock) && (f.End < 0 || f.End > first.Call) {
+			w.cause, w.events = samePace, append(w.events, f.Begin)
+		}
+	}
+	if w.cause == samePace {
+		return w
+	}
+	for _, node := range j.History.Header.Nodes {
+		if lost := j.FaultsOn(node, first.Call, began, history.Kills, history.Forgets, history.Promotes); len(lost) > 0 {
+			w.cause, w.events = remembers, append(w.events, lost...)
+			return w
+		}
+	}
+	for i := range j.Grants {
+		if g := &j.Grants[i]; g.Lock == first.Lock && j.givenBackLate(g, began) {
+			w.cause, w.late = permitOnce, g
+			w.events = append(w.events[:1], j.faultsThatHeldUp(g, j.At(j.ReleaseOf(g).Return))...)
+		}
+	}
+	return w
+}
+
+// givenBackLate reports that a grant was given back before an event, and that nobody minded that its validity was over by then.
+func (j *judge) givenBackLate(g *facts.Grant, before int) bool {
+	back := j.ReleaseOf(g)
+	return back != nil && back.Type == history.OK && back.Return < before && g.LastPromise().EndedBefore(j.At(back.Return))
+}

@@ -58,6 +58,23 @@ func drag(b *tab.Tab, selector string, x, y, by float64) {
 	settled(b)
 }
 
+// A semaphore has permits, and no other lock does.
+func TestPermits(t *testing.T) {
+	b, _ := open(t, "#scenario=gc-pause&seed=42")
+	settled(b)
+	if tab.Eval[bool](b, control("permits")+`.offsetParent !== null`) {
+		t.Error("redlock is asked for its permits")
+	}
+	b, _ = open(t, "#scenario=semaphore-counter&seed=1")
+	if got := outcome(b); !strings.Contains(got, "violated") || !tab.Eval[bool](b, control("permits")+`.offsetParent !== null`) {
+		t.Errorf("with two permits: %s", got)
+	}
+	set(b, "permits", "3")
+	if got := outcome(b); !strings.Contains(got, "Nothing violated") || !strings.Contains(yaml(b), "permits: 3") {
+		t.Errorf("with three permits: %s\n%s", got, yaml(b))
+	}
+}
+
 // A reader's way: the pause is given a length, and a ttl above it keeps what one below it breaks.
 func TestTTLAboveThePause(t *testing.T) {
 	b, url := open(t, "#scenario=gc-pause&seed=42")

@@ -73,7 +73,8 @@ func TestCorrectLocksMeetWhatIsDemanded(t *testing.T) {
 }
 
 // mistaken are locks that are wrong by themselves, with what they are taken for.
-var mistaken = []string{"constant-value", "reentrant-leaky", "set-without-nx", "setnx-del", "setnx-pexpire", "watchdog-blind", "semaphore-counter"}
+var mistaken = []string{"constant-value", "reentrant-leaky", "set-without-nx", "setnx-del", "setnx-pexpire", "watchdog-blind",
+	"semaphore-counter"}
 
 // What is wrong with a lock is found by what is demanded of any lock.
 func TestMistakenLocksDoNotMeetWhatIsDemanded(t *testing.T) {

@@ -276,13 +276,15 @@ type Shipped struct {
 
 // Algorithm is a built-in lock, and what can be chosen for it.
 type Algorithm struct {
-	Name     string   `json:"name"`
-	Title    string   `json:"title"`
-	Nodes    string   `json:"nodes"`
-	Least    int      `json:"least"`
-	Most     int      `json:"most"`
-	Tokens   []Choice `json:"tokens"`
-	Switches []string `json:"switches"`
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	Nodes string `json:"nodes"`
+	Least int    `json:"least"`
+	Most  int    `json:"most"`
+	// Semaphore: it has permits.
+	Semaphore bool     `json:"semaphore,omitempty"`
+	Tokens    []Choice `json:"tokens"`
+	Switches  []string `json:"switches"`
 }
 
 // Choice is a word, and a line about it.
@@ -309,7 +311,8 @@ func Offer() (Choices, error) {
 		c.Scenarios = append(c.Scenarios, one)
 	}
 	for _, a := range lock.Algorithms() {
-		one := Algorithm{Name: a.Name, Title: a.Title, Nodes: a.NodeRange(), Least: a.MinNodes, Most: a.MaxNodes, Switches: a.Mistakes.Rules()}
+		one := Algorithm{Name: a.Name, Title: a.Title, Nodes: a.NodeRange(), Least: a.MinNodes, Most: a.MaxNodes, Semaphore: a.Semaphore,
+			Switches: a.Mistakes.Rules()}
 		for _, t := range a.Tokens {
 			one.Tokens = append(one.Tokens, Choice{string(t), t.Title()})
 		}

@@ -22,6 +22,7 @@ class Form {
     const control = (make, path, ...args) => ({ path, ...make(describe(at(...path)), c(...path), ...args) });
     this.fixed = [
       control((help, ch) => choiceControl("lock", help, ch, offer.algorithms), ["lock", "algorithm"]),
+      control((help, ch) => numberControl("permits", help, ch, 1, at("lock", "permits")?.maximum ?? 1000), ["lock", "permits"]),
       control((help, ch) => durationControl("ttl", help, ch, 1e7, 6e10), ["lock", "ttl"]),
       control((help, ch) => durationControl("node timeout", help, ch, 1e6, 1e10), ["lock", "node_timeout"]),
       control((help, ch) => numberControl("drift factor", help, ch, 0, 1, "any"), ["lock", "drift", "factor"]),
@@ -40,7 +41,7 @@ class Form {
     this.add.value = "pause";
     const group = (title, ...inner) => el("section", { class: "block", "aria-label": title }, el("h3", {}, title), ...inner);
     this.node = el("form", { class: "controls", onsubmit: (e) => e.preventDefault() },
-      group("Lock", ...node("lock.algorithm", "lock.ttl", "lock.node_timeout"),
+      group("Lock", ...node("lock.algorithm", "lock.permits", "lock.ttl", "lock.node_timeout"),
         el("details", {}, el("summary", {}, "clock drift and safety rules"), ...node("lock.drift.factor", "lock.drift.constant"), this.switches)),
       group("Clients and nodes", ...node("nodes.count", "workload.clients"), el("details", {}, el("summary", {}, "what clients do"), ...node("workload.sections", "workload.think"))),
       group("Fencing", ...node("fencing.tokens", "fencing.check")),
@@ -57,6 +58,7 @@ class Form {
       const value = get(tree, f.path) ?? schemaAt(f.path)?.default;
       if (f.path.join(".") === "fencing.tokens") f.update(value, this.algorithm(tree)?.tokens ?? ["none"]);
       else f.update(value);
+      if (f.path.join(".") === "lock.permits") f.node.hidden = value === undefined && !this.algorithm(tree)?.semaphore;
     }
     this.updateSwitches(tree);
     this.updateFaults(answer);

@@ -40,6 +40,7 @@ const (
 	drawnInOrder    cause = "that tokens which are drawn, not counted, have an order"
 	permitTaken     cause = "that a permit which is taken stays taken until it is given back, or has ended"
 	permitOnce      cause = "that a permit which has ended is not given back once more"
+	permitUnheld    cause = "that an attempt which got no permit gives none back"
 	permitReturns   cause = "that the permit of a holder which died comes back"
 	leavesKey       cause = "that whoever is granted the lock leaves a key that keeps others out"
 	goesOn          cause = "that a client goes on without a node that does not serve it"

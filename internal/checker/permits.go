@@ -125,6 +125,10 @@ func (j *judge) crowdFinding(f Finding, crowd []facts.Holding, from int) Finding
 		s.tell(turning, back, "%s had given its permit back, %s after its validity had ended", why.late.Client,
 			length(j.At(back)-why.late.LastPromise().End))
 	}
+	if why.unheard >= 0 {
+		o := &j.Ops[why.unheard]
+		s.tell(turning, o.Return, "%s had asked for the lock, and gave up without an answer", o.Process)
+	}
 	first := &j.Grants[crowd[0].Grant]
 	s.tellFaults(j.At(first.Call), j.At(c.Impossible), clients...)
 	s.tell(decisive, c.Impossible, "%s, while %s still held the %s", j.grantWords(&j.Grants[last.Grant]),
@@ -136,8 +140,10 @@ func (j *judge) crowdFinding(f Finding, crowd []facts.Holding, from int) Finding
 // crowded is why more clients held a semaphore than it has permits.
 type crowded struct {
 	reason
-	// late is a grant that was given back when its validity was over; nil: none was.
-	late *facts.Grant
+	// late is a grant that was given back when its validity was over; nil: none was. unheard is an attempt, as a place in Facts.Ops, of
+	// which its client did not learn what came of it; -1: there was none.
+	late    *facts.Grant
+	unheard int
 }
 
 // whyCrowd finds why a permit too many was granted: a clock that a fault bends, a node that forgot its permits, or a permit that was
@@ -145,7 +151,7 @@ type crowded struct {
 func (j *judge) whyCrowd(crowd []facts.Holding) (w crowded) {
 	first, last := &j.Grants[crowd[0].Grant], crowd[len(crowd)-1]
 	began := j.beginEvent(last)
-	w.cause, w.events = permitTaken, []int{began}
+	w.cause, w.events, w.unheard = permitTaken, []int{began}, -1
 	for i := range j.Faults {
 		if f := &j.Faults[i]; f.Begin < began && f.Does(history.BendsClock) && (f.End < 0 || f.End > first.Call) {
 			w.cause, w.events = samePace, append(w.events, f.Begin)
@@ -166,7 +172,39 @@ func (j *judge) whyCrowd(crowd []facts.Holding) (w crowded) {
 			w.events = append(w.events[:1], j.faultsThatHeldUp(g, j.At(j.ReleaseOf(g).Return))...)
 		}
 	}
+	if w.late == nil {
+		var held []int
+		if w.unheard, held = j.attemptUnheard(first.Lock, began); w.unheard >= 0 {
+			w.cause, w.events = permitUnheld, append(w.events, held...)
+		}
+	}
 	return w
+}
+
+// attemptUnheard is the last attempt before an event of which its client did not learn what came of it, because of faults that struck it
+// or its way to the nodes; -1: there is none.
+func (j *judge) attemptUnheard(lock string, before int) (op int, faults []int) {
+	op = -1
+	for i := range j.Ops {
+		o := &j.Ops[i]
+		if o.F != history.Acquire || o.Type != history.Info || o.Return < 0 || o.Return >= before || j.HolderOf(i).Lock != lock {
+			continue
+		}
+		var struck []int
+		for n := range j.Faults {
+			f := &j.Faults[n]
+			its := func(s history.Strike) bool {
+				return len(s.Nodes) > 0 || slices.ContainsFunc(s.Links, func(l history.Link) bool { return l.From == o.Process })
+			}
+			if f.Begin < o.Return && (f.End < 0 || f.End > o.Call) && slices.ContainsFunc(f.Strikes, its) {
+				struck = append(struck, f.Begin)
+			}
+		}
+		if len(struck) > 0 {
+			op, faults = i, struck
+		}
+	}
+	return op, faults
 }
 
 // givenBackLate reports that a grant was given back before an event, and that nobody minded that its validity was over by then.

@@ -23,6 +23,31 @@ func (s *script) grantedOn(ms int64, client string, until int64, nodes ...string
 	s.granted(ms+2, client, until, -1)
 }
 
+// confirmation is whether a violation of a script is confirmed, and a part of why.
+type confirmation struct {
+	name     string
+	property Property
+	write    func(s *script)
+	ok       bool
+	why      string
+}
+
+func checkConfirmed(t *testing.T, list []confirmation) {
+	t.Helper()
+	for _, c := range list {
+		s := newScript()
+		c.write(s)
+		f := Judge(context.Background(), &s.h, []Property{c.property}, Options{GrantWithin: time.Second})[0]
+		if f.Verdict != Violated {
+			t.Errorf("%s, %s: %v (%s), want a violation", c.property, c.name, f.Verdict, f.Why)
+			continue
+		}
+		if ok, why := Confirmed(&s.h, f.Property, f.Counterexample); ok != c.ok || !strings.Contains(why, c.why) {
+			t.Errorf("%s, %s: %v (%s)", c.property, c.name, ok, why)
+		}
+	}
+}
+
 func TestConfirmedByNodes(t *testing.T) {
 	both := func(second ...string) func(s *script) {
 		return func(s *script) {
@@ -97,23 +122,6 @@ func TestConfirmedByNodes(t *testing.T) {
 			s.phase(19000, history.PhaseDone)
 		}
 	}
-	// The lock keeps nothing on the nodes, and nobody gets it again after c1. The bound is a second.
-	elsewhere := func(before func(s *script)) func(s *script) {
-		return func(s *script) {
-			before(s)
-			s.phase(1000, history.PhaseHealing)
-			for ms := int64(1001); ms < 5000; ms += 500 {
-				s.refused(ms, ms+490, "c2")
-			}
-			s.phase(5000, history.PhaseDone)
-		}
-	}
-	unanswered := func(s *script) {
-		s.acquire(1, 2, "c1", -1, -1)
-		s.release(50, 51, "c1")
-		s.add(60, "c3", history.Invoke, history.Acquire, history.Value{})
-		s.add(70, "c3", history.Info, history.Acquire, history.Value{})
-	}
 	kept := func(nodes ...string) func(s *script) {
 		return func(s *script) {
 			s.grantedOn(1, "c1", -1, nodes...)
@@ -124,13 +132,7 @@ func TestConfirmedByNodes(t *testing.T) {
 			s.phase(19000, history.PhaseDone)
 		}
 	}
-	for _, c := range []struct {
-		name     string
-		property Property
-		write    func(s *script)
-		ok       bool
-		why      string
-	}{
+	checkConfirmed(t, []confirmation{
 		{"both set the key on a quorum", ExclusiveBelief, both("C", "D", "E"), true, "on a quorum"},
 		{"both set the key on a quorum", ExclusiveLease, both("C", "D", "E"), true, "on a quorum"},
 		{"both set the key on a quorum", LinearizableResource, both("C", "D", "E"), true, "on a quorum"},
@@ -183,6 +185,52 @@ func TestConfirmedByNodes(t *testing.T) {
 		// The bound is a second.
 		{"a late release, and then a free lock", DeadlockFree, releasedAt(4000), true, "nobody had the lock who still wanted it"},
 		{"a release so late that the lock was free for too short a time", DeadlockFree, releasedAt(8300), false, "the nodes had the keys of c1"},
+		{"another's key deleted", OwnerRelease, func(s *script) {
+			s.grantedOn(0, "c1", 900, "A")
+			s.key(10, history.KeyDeleted, "A", "c2", "c1-owner", -1)
+		}, true, "the keys on the nodes"},
+		{"an orphan", NoOrphanLock, func(s *script) {
+			s.key(0, history.KeySet, "A", "c1", "c1-owner", 5000)
+			s.acquire(0, 1, "c1", 900, -1)
+			s.release(10, 11, "c1")
+			s.phase(3000, history.PhaseDone)
+		}, true, "the keys on the nodes"},
+		{"a renewal", NoResurrection, func(s *script) {
+			*s = *onOneNode(900, func(s *script) { s.setsAgain(1105, 1100, "c1-owner") })
+		}, true, "the keys on the nodes"},
+		{"a loss", ToldWhenLost, func(s *script) { *s = *onOneNode(-1, nothing) }, true, "the lock was gone"},
+		{"half a change", Atomic, func(s *script) {
+			s.h.Header.Workload = "two-cells"
+			s.cell(0, "c1", 1, "a", 1, history.OK)
+			s.cell(3, "c1", 1, "b", 1, history.Fail)
+			s.phase(10, history.PhaseDone)
+		}, true, "the resource"},
+	})
+	if ok, why := Confirmed(&newScript().h, ExclusiveLease, nil); ok || why == "" {
+		t.Errorf("what holds is confirmed: %v (%s)", ok, why)
+	}
+}
+
+// TestConfirmedElsewhere: the lock keeps nothing on the nodes.
+func TestConfirmedElsewhere(t *testing.T) {
+	// Nobody gets the lock again after c1. The bound is a second.
+	elsewhere := func(before func(s *script)) func(s *script) {
+		return func(s *script) {
+			before(s)
+			s.phase(1000, history.PhaseHealing)
+			for ms := int64(1001); ms < 5000; ms += 500 {
+				s.refused(ms, ms+490, "c2")
+			}
+			s.phase(5000, history.PhaseDone)
+		}
+	}
+	unanswered := func(s *script) {
+		s.acquire(1, 2, "c1", -1, -1)
+		s.release(50, 51, "c1")
+		s.add(60, "c3", history.Invoke, history.Acquire, history.Value{})
+		s.add(70, "c3", history.Info, history.Acquire, history.Value{})
+	}
+	checkConfirmed(t, []confirmation{
 		{"a lock elsewhere that was given back", DeadlockFree, elsewhere(func(s *script) {
 			s.acquire(1, 2, "c1", -1, -1)
 			s.release(50, 51, "c1")
@@ -208,39 +256,5 @@ func TestConfirmedByNodes(t *testing.T) {
 		{"a lock elsewhere that is kept", DeadlockFree, elsewhere(func(s *script) {
 			s.acquire(1, 2, "c1", -1, -1)
 		}), false, "keeps no key"},
-		{"another's key deleted", OwnerRelease, func(s *script) {
-			s.grantedOn(0, "c1", 900, "A")
-			s.key(10, history.KeyDeleted, "A", "c2", "c1-owner", -1)
-		}, true, "the keys on the nodes"},
-		{"an orphan", NoOrphanLock, func(s *script) {
-			s.key(0, history.KeySet, "A", "c1", "c1-owner", 5000)
-			s.acquire(0, 1, "c1", 900, -1)
-			s.release(10, 11, "c1")
-			s.phase(3000, history.PhaseDone)
-		}, true, "the keys on the nodes"},
-		{"a renewal", NoResurrection, func(s *script) {
-			*s = *onOneNode(900, func(s *script) { s.setsAgain(1105, 1100, "c1-owner") })
-		}, true, "the keys on the nodes"},
-		{"a loss", ToldWhenLost, func(s *script) { *s = *onOneNode(-1, nothing) }, true, "the lock was gone"},
-		{"half a change", Atomic, func(s *script) {
-			s.h.Header.Workload = "two-cells"
-			s.cell(0, "c1", 1, "a", 1, history.OK)
-			s.cell(3, "c1", 1, "b", 1, history.Fail)
-			s.phase(10, history.PhaseDone)
-		}, true, "the resource"},
-	} {
-		s := newScript()
-		c.write(s)
-		f := Judge(context.Background(), &s.h, []Property{c.property}, Options{GrantWithin: time.Second})[0]
-		if f.Verdict != Violated {
-			t.Errorf("%s, %s: %v (%s), want a violation", c.property, c.name, f.Verdict, f.Why)
-			continue
-		}
-		if ok, why := Confirmed(&s.h, f.Property, f.Counterexample); ok != c.ok || !strings.Contains(why, c.why) {
-			t.Errorf("%s, %s: %v (%s)", c.property, c.name, ok, why)
-		}
-	}
-	if ok, why := Confirmed(&newScript().h, ExclusiveLease, nil); ok || why == "" {
-		t.Errorf("what holds is confirmed: %v (%s)", ok, why)
-	}
+	})
 }

@@ -108,5 +108,6 @@ func one(ctx context.Context, root, sim string, p *Piece, which string, enough p
 	if err != nil {
 		return nil, err
 	}
-	return measure(ctx, sim, filepath.Join(root, ".cache", "recall", p.ID, version+".work"), command, enough, searched)
+	return measure(ctx, sim, filepath.Join(root, ".cache", "recall", p.ID, version+".work"), command,
+		which == "mended" || p.BrokenAudit == "", enough, searched)
 }

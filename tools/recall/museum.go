@@ -44,6 +44,9 @@ type Piece struct {
 	Program    string   `json:"program,omitempty"`
 	Args       []string `json:"args,omitempty"`
 	MendedArgs []string `json:"mended_args,omitempty"`
+	// BrokenAudit is why the broken version is not audited, if it is not: only sim conform is then to show the fault. The mended one is
+	// audited.
+	BrokenAudit string `json:"broken_audit,omitempty"`
 	// Shows are accusations that are of this fault: how each of them begins.
 	Shows []string `json:"shows,omitempty"`
 }

@@ -37,8 +37,11 @@ func page(museum []Piece, r results) string {
 		if len(p.shown(broken)) > 0 && len(p.shown(mended)) == 0 {
 			right++
 		}
-		fmt.Fprintf(&b, "| [%s](%s) | %s | %s | %s | %s | %s |\n", p.Fault, p.Source, p.Library, p.Broken, named(p.shown(broken)), p.Mended,
-			named(p.shown(mended)))
+		by := named(p.shown(broken))
+		if p.BrokenAudit != "" {
+			by += " (not audited: " + p.BrokenAudit + ")"
+		}
+		fmt.Fprintf(&b, "| [%s](%s) | %s | %s | %s | %s | %s |\n", p.Fault, p.Source, p.Library, p.Broken, by, p.Mended, named(p.shown(mended)))
 	}
 	fmt.Fprintf(&b, "\n%d of the %d that were tried are shown, and only in the version that has the fault.\n", right, tried)
 	if len(missing) > 0 {

@@ -195,7 +195,7 @@ func asPrograms(list []*scenario.Scenario, self string) {
 			v := &s.Variants[i]
 			l := &v.Setup.Lock
 			algorithm, ok := lock.Lookup(l.Algorithm)
-			if !ok || algorithm.Consensus || l.Algorithm == "none" {
+			if !ok || algorithm.Consensus || algorithm.Semaphore || l.Algorithm == "none" { // the protocol has no word for them
 				continue
 			}
 			asked := v.Setup.Demanded()

@@ -74,6 +74,9 @@ var switchTargets = []target{
 	{"errors raised", "grant_within: 400ms\nlock: {algorithm: redlock, ttl: 500ms, switches: {node_error: raises}}\n",
 		[]string{"pause", "cut", "kill"},
 		checker.MinorityTolerant, lock.Mistakes{RaiseOnError: true}},
+	{"clients say when a permit ends", "nodes: {count: 1}\nlock: {algorithm: semaphore, permits: 2, ttl: 500ms, retry: {attempts: 200}, " +
+		"switches: {permit_ends: client-clock}}\nworkload: {clients: 4, sections: 3, start: together, think: 200ms}\n",
+		[]string{"clock"}, checker.WithinPermits, lock.Mistakes{ClientEnds: true}},
 	{"one value per client", "nodes: {count: 1}\n" +
 		"lock: {algorithm: redlock, ttl: 1s, retry: {delay: 2ms, jitter: 20ms}, switches: {value: per-client}}\n" +
 		"workload: {clients: 2, sections: 6, think: 60ms, start: together}\n",
@@ -199,6 +202,7 @@ var messageTargets = []target{
 var noMessage = map[string]string{
 	"AlwaysReleased":  "whoever is kept from an answer need not know",
 	"FirstFrees":      "it needs no fault at all",
+	"ClientEnds":      "it needs a clock of a client that is ahead",
 	"ExtendAbsent":    "a renewal that comes late sets a key whose end its client has waited for; the client must sleep, too",
 	"EnterUnheld":     "it needs no fault at all",
 	"IgnoreWait":      "it needs a failover",

@@ -190,7 +190,7 @@ func (f *Facts) NoLongerWanted(k *KeyLife) (at time.Duration, event int, dead bo
 	at = Forever
 	for n, attempt := range f.attemptsFor(k) {
 		t, e, d := f.attemptEnd(k.Client, attempt)
-		if n == 0 || t > at {
+		if n == 0 || t > at || t == at && e > event {
 			at, event, dead = t, e, d
 		}
 	}

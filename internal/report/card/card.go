@@ -241,6 +241,17 @@ func (l *Lock) Row(guarantee string) State {
 	return worst
 }
 
+// RowIn is a Row of the deployments alone whose name begins so: "several nodes" is also "several nodes, fsync always".
+func (l *Lock) RowIn(guarantee, deployments string) State {
+	worst := NotApplicable
+	for d, state := range l.rowOn(guarantee) {
+		if strings.HasPrefix(d, deployments) && state.Worse(worst) > 0 {
+			worst = state
+		}
+	}
+	return worst
+}
+
 // rowOn are the states of a guarantee where the lock is kept in each way that was tried, the worst of its cells.
 func (l *Lock) rowOn(guarantee string) map[string]State {
 	row := make(map[string]State)

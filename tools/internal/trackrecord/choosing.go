@@ -75,7 +75,7 @@ func (n *need) table(r *Record) string {
 			if one := cellOf(l, g); one.byDesign {
 				c.allowed = "by design: " + one.Count
 			}
-			switch l.row(g) {
+			switch l.row(g, "") {
 			case card.Broken:
 				c.broken = append(c.broken, g)
 			case card.Unknown:

@@ -58,7 +58,7 @@ var cellsSaid = regexp.MustCompile("`([a-z-]+)` is (kept|broken|by design|unknow
 func cellIs(r *Record, lock, guarantee string, want card.State) string {
 	for i := range r.Locks {
 		if l := &r.Locks[i]; l.Name == lock {
-			if got := l.row(guarantee); got != want {
+			if got := l.row(guarantee, ""); got != want {
 				return lock + ": " + guarantee + " is " + string(got) + ", not " + string(want)
 			}
 			return ""
@@ -99,7 +99,7 @@ func TestNeeds(t *testing.T) {
 	}
 	alpha.On.Cells = []card.Cell{{ID: "fencing/a", State: card.NotApplicable, Why: "Fencing tokens are wanted, and it tells none."},
 		{ID: "fencing/b", State: card.Kept}}
-	if got := cellOf(alpha, "fencing"); got.State != card.NotApplicable || alpha.row("fencing") != card.NotApplicable {
+	if got := cellOf(alpha, "fencing"); got.State != card.NotApplicable || alpha.row("fencing", "") != card.NotApplicable {
 		t.Errorf("a lock that tells no token has %+v", got)
 	}
 	alpha.On.Cells[0].Why = "There is one node."

@@ -35,6 +35,8 @@ type Claim struct {
 	// Guarantees are what it promises, GivesUp what it says that it does not promise.
 	Guarantees []string `yaml:"guarantees"`
 	GivesUp    []string `yaml:"gives_up"`
+	// On is where the lock is kept that it speaks of, as a card says it: "several nodes". Empty: wherever it is.
+	On string `yaml:"on"`
 	// Needs is what has to be switched on for it that the program does not switch on.
 	Needs string `yaml:"needs"`
 }
@@ -46,6 +48,7 @@ type Agreement string
 const (
 	Agrees      Agreement = "agrees"
 	Contradicts Agreement = "contradicts"
+	Undecided   Agreement = "undecided"
 	NotTried    Agreement = "not tried"
 )
 
@@ -119,8 +122,10 @@ func (c *Claim) check() error {
 func (c *Claim) agreement(state card.State) Agreement {
 	kept := state == card.Kept
 	switch {
-	case c.Needs != "", !kept && state != card.Broken && state != card.ByDesign:
+	case c.Needs != "", state == card.NotApplicable:
 		return NotTried
+	case state == card.Unknown:
+		return Undecided
 	case kept == (len(c.GivesUp) == 0):
 		return Agrees
 	default:
@@ -162,8 +167,11 @@ func (p *Promise) Words() string {
 	return text
 }
 
-// row is what the card says of a guarantee. Where somebody found something that the card does not show, it is broken.
-func (l *lock) row(guarantee string) card.State {
+// row is what the card says of a guarantee where the lock is kept in a way; empty: in all. Where somebody found something that the card does not show, it is broken.
+func (l *lock) row(guarantee, on string) card.State {
+	if on != "" {
+		return l.On.RowIn(guarantee, on)
+	}
 	if slices.Contains(l.found, guarantee) {
 		return card.Broken
 	}
@@ -186,7 +194,7 @@ func (l *lock) Promised() (list []Promise) {
 	for _, c := range l.Promises.Claims {
 		p := Promise{Claim: c}
 		for _, g := range slices.Concat(c.Guarantees, c.GivesUp) {
-			p.Seen = append(p.Seen, Seen{g, c.agreement(l.row(g))})
+			p.Seen = append(p.Seen, Seen{g, c.agreement(l.row(g, c.On))})
 		}
 		list = append(list, p)
 	}

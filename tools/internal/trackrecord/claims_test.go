@@ -90,9 +90,9 @@ func TestAgreement(t *testing.T) {
 		want  map[card.State]Agreement
 	}{
 		{Claim{Guarantees: []string{"exclusive"}}, map[card.State]Agreement{card.Kept: Agrees, card.Broken: Contradicts,
-			card.ByDesign: Contradicts, card.Unknown: NotTried, card.NotApplicable: NotTried}},
+			card.ByDesign: Contradicts, card.Unknown: Undecided, card.NotApplicable: NotTried}},
 		{Claim{GivesUp: []string{"exclusive"}}, map[card.State]Agreement{card.Kept: Contradicts, card.Broken: Agrees, card.ByDesign: Agrees,
-			card.Unknown: NotTried, card.NotApplicable: NotTried}},
+			card.Unknown: Undecided, card.NotApplicable: NotTried}},
 		{Claim{Guarantees: []string{"exclusive"}, Needs: "an option"}, map[card.State]Agreement{card.Kept: NotTried, card.Broken: NotTried}},
 	} {
 		for state, want := range test.want {

@@ -25,8 +25,8 @@ though all its cases were kept. ` +
 	`[The report card](reference/audit.md#the-guarantees) says what each guarantee is, and how a cell is decided.
 *Kept* is no proof. *By design* means that no lock of this class can keep it.
 
-Below stands for each library what its own documentation promises, in its words, and whether what was seen *agrees*, *contradicts*, or
-*was not tried*. Who promises what no lock of this class can keep is contradicted, too. A finding contradicts a promise,
+Below stands for each library what its own documentation promises, in its words, and whether what was seen *agrees*, *contradicts*, was
+*undecided* or *not tried*. Who promises what no lock of this class can keep is contradicted, too. A finding contradicts a promise,
 too, though all cases of the audit were kept: it may take other settings, other runs or a search to see it.
 `
 

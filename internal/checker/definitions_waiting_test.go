@@ -168,10 +168,11 @@ func (t *terms) givenBack(g *grant) int64 {
 // wanted reports whether somebody asked for the lock, and whether in vain for longer than
 // the bound: "While the lock is free, a client that asks again and again counts as asking
 // all the time, from its first request on. The exception is a gap between two requests of
-// more than half the bound. A killed client no longer asks. An attempt that is never
+// more than half the bound; and a request that was granted is the last. A killed client no longer asks. An attempt that is never
 // answered ends with the client's next attempt. An `acquire` that says `inner` does not count: its client has the lock."
 func (t *terms) wanted(free stretch) (some, inVain bool) {
 	asks := map[string]*stretch{}
+	over := map[string]bool{} // "a request that was granted is the last"
 	for _, p := range t.ops {
 		if p.f != history.Acquire || p.asked.Inner() {
 			continue
@@ -184,10 +185,11 @@ func (t *terms) wanted(free stretch) (some, inVain bool) {
 			continue
 		}
 		s := asks[p.client]
-		if s == nil || 2*(from-s.to) > t.bound {
+		if s == nil || 2*(from-s.to) > t.bound || over[p.client] {
 			s = &stretch{from, to}
 			asks[p.client] = s
 		}
+		over[p.client] = p.outcome == history.OK
 		s.to = max(s.to, to)
 		some, inVain = true, inVain || s.to-s.from > t.bound
 	}

@@ -40,22 +40,23 @@ type starving struct {
 
 // watchGrants follows the lock through a stretch of the run that ends with an event. Time counts from when
 // the lock was free and somebody asked for it. A client that asks again and again
-// counts as asking all the time, save where it made a break of half the bound.
+// counts as asking all the time, save where it was granted the lock, or made a break of half the bound.
 func (j *judge) watchGrants(within window, closed int, bound time.Duration) watched {
 	var w watched
 	clients := slices.Sorted(maps.Keys(j.Attempts))
 	for _, free := range j.freeStretches(within.from, min(within.to, j.End)) {
-		asked, list := facts.Forever, j.clientsAsking(clients, free, bound/2)
+		list := j.clientsAsking(clients, free, bound/2)
+		longest := time.Duration(0)
 		for i := range list {
 			s := &list[i]
-			asked = min(asked, s.from)
+			longest = max(longest, s.to-s.from)
 			if s.to-s.from > bound && (w.starved == nil || s.from < w.starved.from) {
 				w.starved = s
 			}
 		}
-		if free.event > within.event && free.event < closed && asked != facts.Forever {
+		if free.event > within.event && free.event < closed && len(list) > 0 {
 			w.granted++
-			w.slowest = max(w.slowest, free.to-asked)
+			w.slowest = max(w.slowest, longest)
 		}
 	}
 	return w
@@ -126,7 +127,7 @@ func (j *judge) clientsAsking(clients []string, free window, breakAt time.Durati
 			if begin > end || j.IsInner(i) {
 				continue
 			}
-			if s == nil || begin-s.to > breakAt {
+			if s == nil || begin-s.to > breakAt || j.Ops[s.last].Type == history.OK {
 				list = append(list, starving{client: client, from: begin, to: end, first: i})
 				s = &list[len(list)-1]
 			}

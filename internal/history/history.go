@@ -63,6 +63,9 @@ const (
 	LeaseNone = "none"
 )
 
+// MostPermits is how many permits a semaphore has at most.
+const MostPermits = 1000
+
 // FormatName and FormatVersion name the format this package writes.
 const (
 	FormatName    = "redlock-sim-history"

@@ -176,6 +176,9 @@ func readHeader(text []byte, h *Header) error {
 	if h.Version != FormatVersion {
 		return fmt.Errorf("format version %d: this program reads version %d", h.Version, FormatVersion)
 	}
+	if h.Permits < 0 || h.Permits > MostPermits {
+		return fmt.Errorf("permits %d: want 1 to %d, or none", h.Permits, MostPermits)
+	}
 	return h.checkClusters()
 }
 

@@ -87,6 +87,9 @@ func (o *OnServers) String() string {
 	case o.Differs != "":
 		return "real servers differ from the model: " + o.Differs
 	}
+	if o.Changes == 0 {
+		return "real servers show it, too; no change of a key or node was recorded that could be compared"
+	}
 	text := fmt.Sprintf("real servers do the same: %s of keys and nodes, at most %v apart", words.Count(o.Changes, "change"), o.Apart)
 	if o.Apart >= tellsWhere {
 		text += " (" + o.Where + ")"

@@ -240,7 +240,7 @@ func (m *markup) legend(led, watched bool) {
 		{`<svg width="16" height="14" aria-hidden="true"><circle class="l-ring" cx="8" cy="7" r="5.5"/>` +
 			`<path class="l-ring" d="M5 4l6 6M11 4l-6 6"/></svg>`, "refused"},
 		{`<svg width="26" height="14" aria-hidden="true"><rect class="l-overlap" x="1" y="1" width="24" height="12"/></svg>`,
-			"two holders at once"},
+			"too many holders at once"},
 	}
 	if led {
 		entries = append(entries, [2]string{

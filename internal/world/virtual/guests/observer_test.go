@@ -155,6 +155,9 @@ func oversee(t *testing.T, a *try) *overseer {
 func TestHistoryIsWhatServersHave(t *testing.T) {
 	asked, present := 0, 0
 	everyVariant(t, chosen, func(t *testing.T, a *try) {
+		if a.variant.Setup.Lock.Permits > 0 {
+			return // the keys of semaphores are not recorded
+		}
 		o := oversee(t, a)
 		asked, present = asked+o.asked, present+o.present
 	})

@@ -167,7 +167,8 @@ func (p *Promise) Words() string {
 	return text
 }
 
-// row is what the card says of a guarantee where the lock is kept in a way; empty: in all. Where somebody found something that the card does not show, it is broken.
+// row is what the card says of a guarantee where the lock is kept in a way; empty: in all. Where somebody found something that the card
+// does not show, it is broken.
 func (l *lock) row(guarantee, on string) card.State {
 	if on != "" {
 		return l.On.RowIn(guarantee, on)

@@ -59,14 +59,11 @@ func newMachines(wall time.Duration) (*machines, error) {
 
 // arrange gives each node and client of a run a machine with an address of its own, below 127: what slips through ends on this machine.
 func (m *machines) arrange(spec *world.Spec) {
-	at := m.site()
-	if wanted := arrangement(spec); at == nil || at.arrangement != wanted {
-		for _, h := range m.hosts {
-			h.Away = true
-		}
-		at = m.take(wanted)
-		m.sites = append(m.sites, at)
+	for _, h := range m.hosts {
+		h.Away = true
 	}
+	at := m.take(arrangement(spec))
+	m.sites = append(m.sites, at)
 	m.hosts = make(map[string]*supervisor.Host)
 	add := func(to map[string]*supervisor.Host, subnet byte, names []string) {
 		for i, name := range names {
@@ -115,13 +112,8 @@ func (m *machines) take(wanted string) *site {
 	return &site{wanted, number, make(map[string]*supervisor.Host), make(map[string]*standingServer)}
 }
 
-// site is that of the run, or of the last one; nil: there was none.
-func (m *machines) site() *site {
-	if len(m.sites) == 0 {
-		return nil
-	}
-	return m.sites[len(m.sites)-1]
-}
+// site is that of the run.
+func (m *machines) site() *site { return m.sites[len(m.sites)-1] }
 
 // end ends all that runs on them.
 func (m *machines) end() error {

@@ -81,7 +81,8 @@ type Program struct {
 	// itself), lost, extend, token, owner; forget: nothing but the library refers to a
 	// lock whose grant is dropped; busy: the goroutine that got the lock computes
 	// after each grant for as long as the simulator asks, as the user's code would;
-	// no-ttl: a Setup.TTL of 0 is none; one-object: the lock object is what Object gives; and
+	// no-ttl: a Setup.TTL of 0 is none; one-object: the lock object is what Object gives;
+	// permits: Setup.Permits is how many clients may hold the lock at once; and
 	// setup-again: the lock can be opened again, for another trial, after what was given to
 	// Setup.OnClose. math/rand begins anew then, in a program that has the directive
 	// //go:debug randseednop=0; math/rand/v2 cannot.
@@ -121,6 +122,8 @@ type Setup struct {
 	Points []string
 	// OneObject: use one lock object of the library for all grants. Object sees to it.
 	OneObject bool `json:"one_object"`
+	// Permits is how many clients may hold the lock at once: 1, unless the program can have permits.
+	Permits int `json:"-"`
 	point     func(name string)
 	closers   *[]func()
 	object    *object

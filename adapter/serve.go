@@ -36,6 +36,7 @@ type message struct {
 		TTL         float64 `json:"ttl_ms"`
 		NodeTimeout float64 `json:"node_timeout_ms"`
 		Options     json.RawMessage
+		Permits     int
 	}
 }
 
@@ -165,7 +166,7 @@ func (s *server) exit(code int) {
 }
 
 func (s *server) setUp(m message) {
-	m.Key, m.Options = m.Lock.Key, m.Lock.Options
+	m.Key, m.Options, m.Permits = m.Lock.Key, m.Lock.Options, max(m.Lock.Permits, 1)
 	m.TTL, m.NodeTimeout = duration(m.Lock.TTL), duration(m.Lock.NodeTimeout)
 	m.point, m.closers, m.object = s.point, &s.closers, new(object)
 	s.close()

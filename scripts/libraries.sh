@@ -66,7 +66,7 @@ from_cargo() { # builds the programs, which takes a minute, and brings the libra
 	manifest=adapters/rust/Cargo.toml
 	cargo build --quiet --locked --release --manifest-path $manifest --target-dir "$libraries/rust/target" &&
 		mv "$libraries/rust/target/release/rslock" "$libraries/rust/" && rm -rf "$libraries/rust/target" &&
-		source=$(cargo metadata --locked --offline --format-version 1 --manifest-path $manifest | grep -o '[^"]*/rslock-[0-9.]*/Cargo.toml' | head -n 1) &&
+		source=$(cargo metadata --locked --offline --filter-platform "$(rustc -vV | sed -n 's/^host: //p')" --format-version 1 --manifest-path $manifest | grep -o '[^"]*/rslock-[0-9.]*/Cargo.toml' | head -n 1) &&
 		mkdir "$libraries/rust/doc" && cp "${source%/*}/README.md" "${source%/*}/src/lock.rs" "$libraries/rust/doc/"
 }
 

@@ -1,29 +1,34 @@
 import java.net.InetSocketAddress;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.redisson.Redisson;
 import org.redisson.RedissonRedLock;
 import org.redisson.api.RLock;
+import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.BaseMasterSlaveServersConfig;
 import org.redisson.config.Config;
 import org.redisson.connection.ConnectionListener;
 
 /** The lock program of Redisson's RLock, with a lease. --watchdog: its watchdog renews it; --reenter: so, and each holder enters it twice; --fair: its fair
- *  lock, with a lease; --redlock: RedissonRedLock over the nodes, with a lease; --multi: a lock over two names, with a lease in seconds. */
+ *  lock, with a lease; --redlock: RedissonRedLock over the nodes, with a lease; --multi: a lock over two names, with a lease in seconds; --permits: its
+ *  semaphore whose permits have a lease. */
 final class RedissonProgram {
     static final AtomicLong BROKE = new AtomicLong(); // connections
 
     public static void main(String[] args) {
         var flags = List.of(args);
-        String kind = flags.contains("--multi") ? "MultiLock" : flags.contains("--redlock") ? "RedLock" : flags.contains("--fair") ? "fair lock" : "RLock";
+        String kind = flags.contains("--permits") ? "RPermitExpirableSemaphore" : flags.contains("--multi") ? "MultiLock" : flags.contains("--redlock") ? "RedLock" : flags.contains("--fair") ? "fair lock" : "RLock";
         boolean renews = flags.contains("--watchdog") || flags.contains("--reenter");
         boolean multi = kind.equals("MultiLock"), quorum = kind.equals("RedLock");
+        boolean permits = kind.equals("RPermitExpirableSemaphore");
         var program = new SimAdapter.Program("Redisson " + kind + (renews ? ", watchdog" : ""), Library.version(Redisson.class), quorum ? "quorum" : "single",
-                multi ? new String[] {"{key}", "{key}:second"} : new String[] {"{key}"});
+                multi ? new String[] {"{key}", "{key}:second"} : new String[] {permits ? "{{key}}:timeout" : "{key}"});
         if (multi) program.with("ttl_min_ms", 1000).with("ttl_step_ms", 1000);
-        program.can(renews ? new String[] {"renew", "sentinel", "cluster"} : new String[] {"sentinel", "cluster"});
+        if (permits) program.with("lease", "ttl").can("permits", "owner", "sentinel", "cluster");
+        else program.can(renews ? new String[] {"renew", "sentinel", "cluster"} : new String[] {"sentinel", "cluster"});
         SimAdapter.serve(program.with("homepage", "https://github.com/redisson/redisson").with("about", "Redisson's own client with its defaults"), setup -> {
             boolean several = setup.nodes().size() > 1 && !"cluster".equals(setup.topology());
             if (several && !quorum) throw new SimAdapter.Unsupported("it locks on one node");
@@ -33,6 +38,7 @@ final class RedissonProgram {
             return wait -> switch (kind) {
                 case "MultiLock" -> both(client, setup);
                 case "fair lock" -> once(client.getFairLock(setup.key()), wait, lease, true);
+                case "RPermitExpirableSemaphore" -> permit(client.getPermitExpirableSemaphore(setup.key()), setup.permits(), wait, lease);
                 case "RedLock" -> once(new RedissonRedLock(clients.stream().map(c -> c.getLock(setup.key())).toArray(RLock[]::new)), wait, lease, false);
                 default -> flags.contains("--reenter") ? twice(client.getLock(setup.key()), wait) : once(client.getLock(setup.key()), wait, lease, true);
             };
@@ -80,6 +86,17 @@ final class RedissonProgram {
         long begin = BROKE.get();
         if (!lock.tryLock(orForEver(wait), lease, TimeUnit.MILLISECONDS)) throw sure ? no(begin, "taken") : new IllegalStateException("taken");
         return new SimAdapter.Grant(() -> unlock(lock));
+    }
+
+    static SimAdapter.Grant permit(RPermitExpirableSemaphore semaphore, int permits, Double wait, long lease) throws Exception {
+        long begin = BROKE.get();
+        semaphore.trySetPermits(permits); // where nobody has
+        String permit = semaphore.tryAcquire(orForEver(wait), lease, TimeUnit.MILLISECONDS);
+        if (permit == null) throw no(begin, "taken");
+        return new SimAdapter.Grant(() -> {
+            long released = BROKE.get();
+            if (!semaphore.tryRelease(permit)) throw no(released, "the permit was not ours any more");
+        }).owner(HexFormat.of().parseHex(permit)); // so it stands in the key
     }
 
     static SimAdapter.Grant twice(RLock lock, Double wait) throws Exception {

@@ -1,11 +1,14 @@
 #!/usr/bin/env node
-// The lock program of redis-semaphore's Mutex; --redlock: of its RedlockMutex.
+// The lock program of redis-semaphore's Mutex; --redlock: of its RedlockMutex; --semaphore: of its Semaphore, or RedlockSemaphore.
 import { Grant, Refused, serve } from '../../sdk/node/sim_adapter.mjs'
 import { aboutClients, connect, has, ioredis, load, oneStore, tuned, versionOf } from './libraries.mjs'
 
 const Redis = await ioredis()
-const { Mutex, RedlockMutex, TimeoutError } = load('redis-semaphore')
+const library = load('redis-semaphore')
+const { TimeoutError } = library
 const quorum = has('--redlock')
+const permits = has('--semaphore')
+const kind = (quorum ? 'Redlock' : '') + (permits ? 'Semaphore' : 'Mutex')
 
 async function openLock(setup) {
   if (!quorum) oneStore(setup)
@@ -14,7 +17,7 @@ async function openLock(setup) {
     let grant, lost
     const onLockLost = (err) => { lost = err.message; grant?.lost(lost) }
     const options = { lockTimeout: Math.round(setup.ttl), acquireTimeout: wait, onLockLost }
-    const mutex = quorum ? new RedlockMutex(clients, setup.key, options) : new Mutex(clients[0], setup.key, options)
+    const mutex = new library[kind](quorum ? clients : clients[0], setup.key, ...(permits ? [setup.permits] : []), options)
     const before = begin()
     try {
       await mutex.acquire()
@@ -27,6 +30,7 @@ async function openLock(setup) {
   }
 }
 
-serve({ name: 'redis-semaphore' + (quorum ? ' RedlockMutex' : '') + (tuned ? ', tuned' : ''), version: versionOf('redis-semaphore'), kind: quorum ? 'quorum' : 'single',
-  keys: ['mutex:{key}'], can: ['renew', 'lost', 'owner', 'sentinel', 'cluster', 'setup-again'], homepage: 'https://github.com/swarthy/redis-semaphore',
-  about: `${quorum ? 'RedlockMutex' : 'Mutex'}; ${aboutClients}` }, openLock)
+serve({ name: 'redis-semaphore' + (kind === 'Mutex' ? '' : ` ${kind}`) + (tuned ? ', tuned' : ''), version: versionOf('redis-semaphore'), kind: quorum ? 'quorum' : 'single',
+  keys: [permits ? 'semaphore:{key}' : 'mutex:{key}'],
+  can: ['renew', 'lost', 'owner', 'sentinel', 'cluster', 'setup-again', ...(permits ? ['permits'] : [])], homepage: 'https://github.com/swarthy/redis-semaphore',
+  about: `${kind}; ${aboutClients}` }, openLock)

@@ -59,7 +59,7 @@ Without a name, the locks are listed.`,
 // programs are the locks that need nothing but nodes, and of which the lock protocol can speak.
 func programs() (list []lock.Algorithm) {
 	for _, l := range lock.Algorithms() {
-		if !l.Consensus && !l.Semaphore {
+		if !l.Consensus {
 			list = append(list, l)
 		}
 	}

@@ -188,14 +188,14 @@ func checkVirtualLock(where string, p *lock.Program, nodes string) error {
 
 // asPrograms puts each lock of ours behind the lock protocol: everything else stays, what is expected of it, too. What is asked of lock
 // programs alone is not asked of it. Those stay where they are for which the protocol has no word: a lock that is kept in a consensus
-// store, a semaphore, and none, which promises without a key.
+// store, and none, which promises without a key.
 func asPrograms(list []*scenario.Scenario, self string) {
 	for _, s := range list {
 		for i := range s.Variants {
 			v := &s.Variants[i]
 			l := &v.Setup.Lock
 			algorithm, ok := lock.Lookup(l.Algorithm)
-			if !ok || algorithm.Consensus || algorithm.Semaphore || l.Algorithm == "none" {
+			if !ok || algorithm.Consensus || l.Algorithm == "none" {
 				continue
 			}
 			asked := v.Setup.Demanded()

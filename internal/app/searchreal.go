@@ -21,6 +21,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -263,6 +264,9 @@ func scenarioFor(r *program.Ready, in, topology string) (*scenario.Scenario, err
 		setup.Nodes.Count = nodes
 	}
 	setup.Workload.Sections, setup.Workload.Think = 3, ttl/2 // what is late finds a holder
+	if r.Has(program.HasPermits) {
+		setup.Lock.Permits, setup.Workload.Clients, setup.Workload.Start = 2, 3, workload.Together
+	}
 	if r.Has(program.Renews) {
 		setup.Workload.Think = ttl * 17 / 10 // what was promised first ends in a section
 	}

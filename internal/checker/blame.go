@@ -33,7 +33,7 @@ const (
 var blames = map[cause]Blame{
 	"": BlamesNothing, notSeen: BlamesNothing,
 	actsInTime: BlamesPace, arrivesInTime: BlamesPace,
-	samePace:  BlamesClocks,
+	samePace: BlamesClocks, permitClock: BlamesClocks,
 	remembers: BlamesMemory, remembersCount: BlamesMemory,
 	replicated: BlamesReplication, replicatedCount: BlamesReplication, onePrimary: BlamesReplication,
 	oneCount:      BlamesCounters,

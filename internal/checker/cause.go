@@ -39,6 +39,7 @@ const (
 	countsUp        cause = "that the counter of the tokens never goes back"
 	drawnInOrder    cause = "that tokens which are drawn, not counted, have an order"
 	permitTaken     cause = "that a permit which is taken stays taken until it is given back, or has ended"
+	permitClock     cause = "that all clocks agree on when a permit has ended"
 	permitOnce      cause = "that a permit which has ended is not given back once more"
 	permitUnheld    cause = "that an attempt which got no permit gives none back"
 	permitReturns   cause = "that the permit of a holder which died comes back"

@@ -154,10 +154,10 @@ func (j *judge) whyCrowd(crowd []facts.Holding) (w crowded) {
 	w.cause, w.events, w.unheard = permitTaken, []int{began}, -1
 	for i := range j.Faults {
 		if f := &j.Faults[i]; f.Begin < began && f.Does(history.BendsClock) && (f.End < 0 || f.End > first.Call) {
-			w.cause, w.events = samePace, append(w.events, f.Begin)
+			w.cause, w.events = permitClock, append(w.events, f.Begin)
 		}
 	}
-	if w.cause == samePace {
+	if w.cause == permitClock {
 		return w
 	}
 	for _, node := range j.History.Header.Nodes {

@@ -149,6 +149,8 @@ type Algorithm struct {
 	Extends bool
 	// Needs are what its commands take that not every server has.
 	Needs []command.Feature
+	// Ownerless: its key does not say who holds it.
+	Ownerless bool
 	// Semaphore: it has permits (Config.Permits).
 	Semaphore bool
 	// Endless: it can be without a TTL.

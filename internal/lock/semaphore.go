@@ -19,7 +19,7 @@ func init() {
 		return &permits{single{Config: c, env: env, take: takePermit, give: givePermit, deleteOwn: removePermit}}
 	}
 	register(a)
-	counting.Tokens, counting.Semaphore = []Tokens{NoTokens}, true
+	counting.Tokens, counting.Semaphore, counting.Ownerless = []Tokens{NoTokens}, true, true
 	counting.New = func(c Config, env Env) Lock {
 		uncount := func(key, _ string) command.Command { return command.Decr(key) }
 		return &single{Config: c, env: env, take: countPermit, give: uncountPermit, deleteOwn: uncount}

@@ -11,6 +11,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -108,7 +109,7 @@ func (Abilities) Tag() string {
 func (s *Setup) NotApplicable(r *program.Ready) string {
 	for _, reason := range []func(*program.Ready) string{
 		s.takesNoLock, s.wantsOtherNodes, s.wantsRedis, s.wantsOtherTTL,
-		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsOneObject, s.wantsExtension, s.wantsLeaseToEnd, s.wantsForgetting,
+		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsOneObject, s.wantsPermits, s.wantsExtension, s.wantsLeaseToEnd, s.wantsForgetting,
 		s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
 	} {
 		if text := reason(r); text != "" {
@@ -235,6 +236,13 @@ func (s *Setup) wantsOneObject(r *program.Ready) string {
 		return "" // a built-in lock has one object for each client
 	}
 	return "its client uses one lock object for all that it asks, and the program makes a new one each time, or knows none"
+}
+
+func (s *Setup) wantsPermits(r *program.Ready) string {
+	if s.Lock.Permits == 0 || r.Has(program.HasPermits) {
+		return ""
+	}
+	return "the lock is to have " + words.Count(s.Lock.Permits, "permit") + ", and one client holds it at a time"
 }
 
 func (s *Setup) wantsExtension(r *program.Ready) string {

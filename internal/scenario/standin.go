@@ -9,7 +9,6 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
-	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // StandIn is a lock that is put in the place of a scenario's own.
@@ -61,6 +60,12 @@ func Describe(c lock.Config, version string) program.Ready {
 	}
 	if a.Renews() {
 		r.Can = append(r.Can, program.Renews)
+	}
+	if a.Ownerless {
+		r.Can = slices.DeleteFunc(r.Can, func(can program.Ability) bool { return can == program.TellsOwner })
+	}
+	if a.Semaphore {
+		r.Can = append(r.Can, program.HasPermits)
 	}
 	if a.Extends {
 		r.Can = append(r.Can, program.Extends)
@@ -135,10 +140,8 @@ func (s *StandIn) builtIn(setup *Setup) (lock.Config, lock.Tokens) {
 // NotApplicable says why the stand-in cannot be put on trial by this setup; empty: it can.
 func (s *StandIn) NotApplicable(setup *Setup) string {
 	a, _ := lock.Lookup(s.BuiltIn.Algorithm)
-	if own := setup.Lock.Permits; own == 0 && s.Program == nil && a.Semaphore {
+	if setup.Lock.Permits == 0 && s.Program == nil && a.Semaphore {
 		return "one client is to hold the lock at a time, and it has permits"
-	} else if own > 0 && (s.Program != nil || !a.Semaphore) {
-		return "the lock is to have " + words.Count(own, "permit") + ", and one client holds it at a time"
 	}
 	if s.Program == nil && a.Replicas && !setup.Nodes.Replicated() {
 		return "it waits for a replica, and the nodes have none"

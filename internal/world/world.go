@@ -68,6 +68,9 @@ type Spec struct {
 	Needs []Power
 }
 
+// RecordsKeys reports that what becomes of the lock's keys is recorded: those of a built-in semaphore have several owners.
+func (s *Spec) RecordsKeys() bool { return s.Lock.Permits == 0 || len(s.LockKeys) > 0 }
+
 // LockSlot is the slot of the lock's key, where the nodes are a Redis Cluster.
 func (s *Spec) LockSlot() int {
 	key := s.Lock.Key

@@ -70,7 +70,8 @@ impl Program {
     }
 
     /// What it can: validity, renew, lost, extend, forget, token, owner, busy, setup-again, sentinel, cluster,
-    /// no-ttl (a ttl of None is none), one-object (the lock object is what Setup::lock_object gives).
+    /// no-ttl (a ttl of None is none), one-object (the lock object is what Setup::lock_object gives),
+    /// permits (Setup::permits is how many clients may hold the lock at once).
     pub fn can(self, can: &[&str]) -> Program {
         self.with("can", can)
     }
@@ -127,6 +128,7 @@ pub struct Setup {
     pub master: String,
     pub points: Vec<String>, // the armed ones
     pub one_object: bool,
+    pub permits: u64, // how many clients may hold the lock at once; 1 unless the program can have permits
     object: Arc<Mutex<Option<Box<dyn Any + Send>>>>,
 }
 
@@ -404,6 +406,7 @@ impl Setup {
             master: text(m, "master"),
             points: m.get("points").list().iter().filter_map(Json::text).map(String::from).collect(),
             one_object: m.get("one_object") == &Json::Bool(true),
+            permits: lock.get("permits").whole().max(1),
             object: Arc::default(),
         }
     }

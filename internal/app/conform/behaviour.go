@@ -53,6 +53,48 @@ func secondClient(ctx context.Context, s *suite) error {
 	return s.give(ctx, c1, h)
 }
 
+// hasPermits lets two clients hold a lock with two permits, and sees that a third gets in when one of them has given its permit back, and
+// not before.
+func hasPermits(ctx context.Context, s *suite) error {
+	s.closeAll()
+	defer s.closeAll()
+	s.permits = 2
+	const mend = `let as many clients in at once as lock.permits in setup says; or do not say that the program can have "permits"`
+	c1, h1, err := s.takes(ctx, "c1")
+	if err != nil {
+		return err
+	}
+	c2, h2, err := s.takes(ctx, "c2")
+	if err != nil {
+		return amend(err, "c1 held one of two permits", mend)
+	}
+	c3, err := s.client(ctx, "c3")
+	if err != nil {
+		return err
+	}
+	a, err := s.acquire(ctx, c3, s.ttl()/8)
+	if err != nil {
+		return err
+	}
+	if !(s.inTime(h1) && s.inTime(h2)) && !s.ready.Has(program.Renews) {
+		return errLate
+	}
+	if a.Type == program.Acquired {
+		return c3.finding("c3 got the lock while c1 and c2 held it, and it has 2 permits", "refused or unknown, as long as both hold it", mend)
+	}
+	if err := s.give(ctx, c1, h1); err != nil {
+		return err
+	}
+	h3, err := s.get(ctx, c3)
+	if err != nil {
+		return amend(err, "c1 had given its permit back, and c2 held the other", "let a release give one permit back")
+	}
+	if err := s.give(ctx, c3, h3); err != nil {
+		return err
+	}
+	return s.give(ctx, c2, h2)
+}
+
 func freeAfterRelease(ctx context.Context, s *suite) error {
 	c2, err := s.client(ctx, "c2")
 	if err != nil {

@@ -88,12 +88,14 @@ const (
 	DoesWithoutTTL Ability = "no-ttl"
 	// KeepsOneObject: the program can ask each time with the lock object of the library with which it asked first.
 	KeepsOneObject Ability = "one-object"
+	// HasPermits: the lock can be a semaphore: setup may say how many clients may hold it at once.
+	HasPermits Ability = "permits"
 )
 
 // Abilities are all of them.
 func Abilities() []Ability {
 	return []Ability{TellsValidity, Renews, TellsLoss, Extends, Forgets, TellsToken, TellsOwner, AsksSentinels, AsksCluster, KeepsBusy,
-		SetsUpAgain, DoesWithoutTTL, KeepsOneObject}
+		SetsUpAgain, DoesWithoutTTL, KeepsOneObject, HasPermits}
 }
 
 // Class says what keeps the lock.
@@ -107,7 +109,7 @@ const (
 	Single Class = "single"
 	// Session: a session with a store that agrees on it.
 	Session Class = "session"
-	// Other: anything else that grants to one client at a time.
+	// Other: anything else that grants to one client at a time, or to as many as there are permits.
 	Other Class = "other"
 )
 
@@ -190,8 +192,8 @@ func (r *Ready) check() error {
 	case len(r.About) > maxAbout || strings.ContainsFunc(r.About, unicode.IsControl):
 		return fmt.Errorf("what it says about itself is %.100q: want one line of at most %d bytes", r.About, maxAbout)
 	case !slices.Contains(Classes(), r.Class):
-		return fmt.Errorf("its class is %q: want one of %q. A semaphore or a read-write lock has more than one holder; it cannot be judged",
-			r.Class, Classes())
+		return fmt.Errorf("its class is %q: want one of %q. (A semaphore has one of these, and can %q; a read-write lock cannot be judged)",
+			r.Class, Classes(), HasPermits)
 	case r.Store != "" && !slices.Contains(Stores(), r.Store):
 		return fmt.Errorf("its store is %q: want one of %q", r.Store, Stores())
 	case r.Elsewhere() && r.Class != Session:
@@ -273,6 +275,8 @@ type Lock struct {
 	// TTLMS is the lease to ask for; nil: the lock has no TTL.
 	TTLMS         *float64 `json:"ttl_ms"`
 	NodeTimeoutMS float64  `json:"node_timeout_ms"`
+	// Permits is how many clients may hold the lock at once; 0, or not there: one, as any lock. Only programs that can HasPermits are told.
+	Permits int `json:"permits,omitempty"`
 	// Options are further settings of the scenario's lock; a program may ignore them.
 	Options json.RawMessage `json:"options,omitempty"`
 }

@@ -124,10 +124,10 @@ func (k *Key) removed(before command.Key, now command.Span) {
 		return
 	}
 	if before.Expires != (command.Span{}) && before.Expires.From <= now.To {
-		k.RecordKey(history.KeyExpired, k.Owner(before), "", nil)
+		k.RecordKey(history.KeyExpired, before, "", nil)
 		return
 	}
-	k.RecordKey(history.KeyDeleted, k.Owner(before), "", nil)
+	k.RecordKey(history.KeyDeleted, before, "", nil)
 }
 
 // RecordUnexplained records an effect that no line fits: of a command that has waited until another's woke it, or nobody knows whose.
@@ -149,7 +149,7 @@ func (k *Key) RecordFound(now command.Span) {
 	switch {
 	case k.Replay.Holds == command.Absent:
 		if k.Unclear {
-			k.RecordKey(history.KeyDeleted, "", "", nil)
+			k.RecordKey(history.KeyDeleted, command.Key{}, "", nil)
 		}
 	case k.Replay.Holds == command.Unclear:
 		if !k.Unclear {
@@ -158,6 +158,6 @@ func (k *Key) RecordFound(now command.Span) {
 	case end != (command.Span{}) && end.To < now.From:
 		k.Replay.Key = command.Key{}
 	default:
-		k.RecordKey(history.KeySet, k.Owner(k.Replay.Key), "", k.ttlAt(now))
+		k.RecordKey(history.KeySet, k.Replay.Key, "", k.ttlAt(now))
 	}
 }

@@ -36,6 +36,8 @@ type Log struct {
 type Program struct {
 	// Leased: the lock keeps its lease in the value of its key.
 	Leased bool
+	// Permits: the lock is a semaphore. Each element of a sorted set is a permit, and is recorded as a key of its own.
+	Permits bool
 	// WallOffset is what to subtract from the wall clocks of clients to get run time.
 	WallOffset func() time.Duration
 	// Served is the client that has waited for a key, and got it; empty: none, or nobody knows.
@@ -66,8 +68,12 @@ func (c *Line) Executed() command.Executed {
 // RecordChange records what a command did to the key, which was as before says.
 func (k *Log) RecordChange(change command.Change, before command.Key, name, caller string, at command.Span) {
 	if change.Expired {
-		k.RecordKey(history.KeyExpired, k.Owner(before), "", nil)
+		k.RecordKey(history.KeyExpired, before, "", nil)
 		before = command.Key{}
+	}
+	if k.hasPermits(before) || k.hasPermits(k.Replay.Key) {
+		k.recordPermits(change, before, caller, at)
+		return
 	}
 	if k.hasSeveralOwners(k.Replay.Key) && (change.Did == command.Wrote || change.Did == command.Extended) {
 		k.RecordUnknown(name, caller) // who of them holds the lock is not known
@@ -82,7 +88,7 @@ func (k *Log) RecordChange(change command.Change, before command.Key, name, call
 		if before.Holds == command.Unclear { // what it was is not known, or whether it was
 			caller = ""
 		}
-		k.RecordKey(history.KeyDeleted, k.Owner(before), caller, nil)
+		k.RecordKey(history.KeyDeleted, before, caller, nil)
 	case command.Obscured:
 		k.RecordUnknown(name, caller)
 	}
@@ -102,14 +108,52 @@ func (k *Log) recordWrite(change command.Change, before command.Key, caller stri
 		return
 	}
 	if !same && isLess(now, before) {
-		k.RecordKey(history.KeySet, k.Owner(now), "", k.ttlAt(at))
+		k.RecordKey(history.KeySet, now, "", k.ttlAt(at))
 		return
 	}
 	k.recordWritten(history.KeySet, change, caller, at)
 	if now.Expires != (command.Span{}) && now.Expires.To < at.From { // written with an end that was past
-		k.RecordKey(history.KeyExpired, k.Owner(now), "", nil)
+		k.RecordKey(history.KeyExpired, now, "", nil)
 		k.Replay.Key = command.Key{}
 	}
+}
+
+// hasPermits reports that the elements of a key are permits.
+func (k *Log) hasPermits(key command.Key) bool {
+	return key.Holds == command.Sorted && k.Program != nil && k.Program.Permits
+}
+
+// recordPermits records what a command did to the permits: it has set those to which it gave a score, or another one.
+func (k *Log) recordPermits(change command.Change, before command.Key, caller string, at command.Span) {
+	now := k.Replay.Key
+	if change.Did == command.Obscured || now.Holds != command.Absent && !k.hasPermits(now) {
+		k.RecordUnknown(k.Now.Args[0], caller)
+		return
+	}
+	k.Unclear = false
+	for _, e := range before.Elements() {
+		if _, left := now.Fields[e]; !left {
+			permit, gone := k.permit(e)
+			permit.RecordKey(history.KeyDeleted, gone, caller, nil)
+		}
+	}
+	for _, e := range now.Elements() {
+		if score, had := before.Fields[e]; had && score == now.Fields[e] {
+			continue
+		}
+		permit, set := k.permit(e)
+		if permit.Replay.Key = set; change.Ends {
+			permit.Replay.Expires = now.Expires
+		}
+		permit.recordWritten(history.KeySet, change, caller, at)
+	}
+}
+
+// permit is an element of the key, as a key of its own that has no end.
+func (k *Log) permit(element string) (*Log, command.Key) {
+	one := *k
+	one.Shown += " " + history.OwnerText(element)
+	return &one, command.Key{Holds: command.Text, Value: element}
 }
 
 // leased reports that the lock keeps its lease in the value of its key.
@@ -217,10 +261,18 @@ func (k *Log) RecordStranger(c *Line) {
 		Detail: strings.ToUpper(c.Args[0]) + " over a connection that is no client's link"}})
 }
 
-func (k *Log) RecordKey(f history.F, owner, caller string, lives *history.Grant) {
+// RecordKey records what became of a key, which is, or was, as it says.
+func (k *Log) RecordKey(f history.F, key command.Key, caller string, lives *history.Grant) {
 	k.Unclear = false
+	if k.hasPermits(key) {
+		for _, e := range key.Elements() {
+			permit, is := k.permit(e)
+			permit.RecordKey(f, is, caller, lives)
+		}
+		return
+	}
 	k.Record(history.Event{Process: k.Node, Type: history.Info, F: f, Value: history.Value{
-		Key: k.Shown, Owner: history.OwnerText(owner), Client: caller, Grant: lives,
+		Key: k.Shown, Owner: history.OwnerText(k.Owner(key)), Client: caller, Grant: lives,
 	}})
 }
 

@@ -372,8 +372,8 @@ func (w *World) strangers(fresh bool) *observe.Strangers {
 		Served:     w.reader.Served,
 		NameAt:     func(from string, n *server.Node) string { return w.reader.NameAt(from, n.Address()) },
 		WallOffset: w.wall,
-		Leased:     w.spec.LockLeased,
-		Fresh:      fresh, Primary: w.isPrimary, Keys: program.PatternsFor(w.spec.Lock.Key, w.spec.LockKeys)}
+		Leased:     w.spec.LockLeased, Permits: w.spec.Lock.Permits > 0,
+		Fresh: fresh, Primary: w.isPrimary, Keys: program.PatternsFor(w.spec.Lock.Key, w.spec.LockKeys)}
 	return s
 }
 
@@ -502,7 +502,7 @@ func (w *World) observe(n *server.Node) error {
 		offset, uncertain := w.time.WallOffset()
 		return offset + ahead, uncertain + about
 	}
-	return w.observation.Observe(n, w.servers.Nodes[n.Name] == n && w.spec.Lock.Permits == 0, n == w.servers.Store, offset)
+	return w.observation.Observe(n, w.servers.Nodes[n.Name] == n && w.spec.RecordsKeys(), n == w.servers.Store, offset)
 }
 
 // Flush waits until the monitors have shown everything carried out so far.

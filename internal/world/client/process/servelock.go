@@ -31,9 +31,6 @@ func ServeLock(in io.Reader, out io.Writer, ready program.Ready, settings lock.C
 	if settings.NeedsConsensus() {
 		return fmt.Errorf("%s is kept in a consensus store, and a lock program is told of nodes only", algorithm.Name)
 	}
-	if algorithm.Semaphore {
-		return fmt.Errorf("%s has permits, and the lock protocol has no word for them", algorithm.Name)
-	}
 	s := &servedLock{algorithm: algorithm, config: settings,
 		obey: obey, out: json.NewEncoder(out), grants: make(map[uint64]lock.Grant), named: make(map[string]uint64)}
 	s.known.L = &s.mu
@@ -202,6 +199,9 @@ func (s *servedLock) configure(l *program.Lock) (consensus *client.Address, err 
 		c.Mistakes.SwitchOff(rule)
 	}
 	c.TTL, c.NodeTimeout = l.TTL(), program.Duration(l.NodeTimeoutMS)
+	if s.algorithm.Semaphore {
+		c.Permits = max(l.Permits, 1)
+	}
 	if c.Tokens == "" {
 		c.Tokens = s.algorithm.GrowingTokens()
 	}

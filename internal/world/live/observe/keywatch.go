@@ -312,7 +312,7 @@ func (k *keyWatch) takeAnswer(l *keyQuery, at command.Span) {
 			return
 		}
 		if evicted && seen.Holds == command.Absent {
-			k.RecordKey(history.KeyDeleted, k.Owner(k.Replay.Key), "", nil)
+			k.RecordKey(history.KeyDeleted, k.Replay.Key, "", nil)
 			k.Replay.Key = command.Key{}
 			return
 		}
@@ -331,9 +331,9 @@ func (k *keyWatch) goOnFrom(seen command.Key, l *keyQuery, doubted, replicated b
 		}})
 		k.Unclear = true
 	case seen.Holds != command.Unclear && seen.Holds != command.Absent:
-		k.RecordKey(history.KeySet, k.Owner(seen), "", grantOfTTL(l.state.ttl))
+		k.RecordKey(history.KeySet, seen, "", grantOfTTL(l.state.ttl))
 	case (k.Unclear || replicated) && seen.Holds == command.Absent:
-		k.RecordKey(history.KeyDeleted, "", "", nil)
+		k.RecordKey(history.KeyDeleted, command.Key{}, "", nil)
 	}
 }
 
@@ -349,7 +349,7 @@ func (k *keyWatch) agrees(seen command.Key, at command.Span, behind bool) bool {
 	case is.Holds == command.Absent:
 		return seen.Holds == command.Absent
 	case seen.Holds == command.Absent && (fits(is, seen, at) || behind && end != none):
-		k.RecordKey(history.KeyExpired, k.Owner(is), "", nil)
+		k.RecordKey(history.KeyExpired, is, "", nil)
 		k.Replay.Key = command.Key{}
 		return true
 	case !holdsTheSame(is, seen) || (end == none) != (seen.Expires == none):

@@ -31,6 +31,8 @@ type Strangers struct {
 	WallOffset func() (offset, uncertain time.Duration)
 	// Leased: the lock keeps its lease in the value of its key.
 	Leased bool
+	// Permits: the lock is a semaphore.
+	Permits bool
 	// Fresh: a node that starts has no keys.
 	Fresh bool
 	// Prefix is what all keys of the run begin with; a client that writes others ends the
@@ -250,7 +252,7 @@ func (w *nodeWatch) logOf(key string) keylog.Log {
 	k := keylog.Log{Node: w.n.Name, Shown: key, Record: w.o.Record,
 		Replay: command.Replay{Name: key, Key: command.Key{Holds: command.Unclear}, Server: w.redis, Payload: w.o.Payload}}
 	if s := w.o.Strangers; s != nil {
-		k.Program = &keylog.Program{Leased: s.Leased,
+		k.Program = &keylog.Program{Leased: s.Leased, Permits: s.Permits,
 			WallOffset: func() time.Duration { offset, _ := s.WallOffset(); return offset },
 			Served:     func(key string) string { return s.Served(w.n.Name, key) }}
 	}

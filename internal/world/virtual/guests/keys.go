@@ -31,7 +31,8 @@ func (g *guests) newKeys(s *redisServer) *keylog.Journal {
 		}}
 	if g.o.Programs {
 		o.Keys = program.PatternsFor(key, g.spec.LockKeys)
-		o.Program = &keylog.Program{Leased: g.spec.LockLeased, WallOffset: func() time.Duration { return g.wall + g.began }}
+		o.Program = &keylog.Program{Leased: g.spec.LockLeased, Permits: g.spec.Lock.Permits > 0,
+			WallOffset: func() time.Duration { return g.wall + g.began }}
 	}
 	return keylog.NewJournal(s.dir, o)
 }
@@ -63,7 +64,7 @@ func (s *redisServer) started() error {
 		if err := s.learnVersion(); err != nil {
 			return err
 		}
-		if s.h.Name() != history.ResourceProcess && s.g.spec.Lock.Permits == 0 { // a semaphore's key has several owners
+		if s.h.Name() != history.ResourceProcess && s.g.spec.RecordsKeys() {
 			s.keys = s.g.newKeys(s)
 		}
 		if s.h.Name() == history.ResourceProcess || s.g.spec.SharedStore && s.server == s.g.servers[0] {

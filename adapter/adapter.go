@@ -124,9 +124,9 @@ type Setup struct {
 	OneObject bool `json:"one_object"`
 	// Permits is how many clients may hold the lock at once: 1, unless the program can have permits.
 	Permits int `json:"-"`
-	point     func(name string)
-	closers   *[]func()
-	object    *object
+	point   func(name string)
+	closers *[]func()
+	object  *object
 }
 
 type object struct {

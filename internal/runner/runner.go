@@ -224,7 +224,7 @@ func (r *run) header() history.Header {
 				h.Quorum = 1
 			}
 		}
-		if !slices.Equal(s.LockKeys(r.Program), []string{program.KeyPattern}) { // it may have several
+		if s.Lock.Permits > 0 || !slices.Equal(s.LockKeys(r.Program), []string{program.KeyPattern}) { // it may have several
 			h.LockKey = ""
 		}
 	}

@@ -76,7 +76,7 @@ func hasPermits(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	if !(s.inTime(h1) && s.inTime(h2)) && !s.ready.Has(program.Renews) {
+	if (!s.inTime(h1) || !s.inTime(h2)) && !s.ready.Has(program.Renews) {
 		return errLate
 	}
 	if a.Type == program.Acquired {

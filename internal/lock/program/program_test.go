@@ -74,7 +74,7 @@ func TestBadPrograms(t *testing.T) {
 		"closes its output": {`exec 1>&-; exec sleep 100`, "ended: it closed its output"},
 		"another version": {`read l; echo '{"type":"ready","protocol":2,"name":"x","class":"single"}'; cat`,
 			"version 2 of the protocol: want 1"},
-		"a semaphore":          {`read l; echo '{"type":"ready","protocol":1,"name":"x","class":"semaphore"}'; cat`, "A semaphore has one of these"},
+		"a semaphore":          {`read l; echo '{"type":"ready","protocol":1,"name":"x","class":"semaphore"}'; cat`, "A semaphore has one of"},
 		"an unknown ability":   {`read l; echo '{"type":"ready","protocol":1,"name":"x","class":"single","can":["fly"]}'; cat`, `it can "fly"`},
 		"no name":              {`read l; echo '{"type":"ready","protocol":1,"class":"single"}'; cat`, "want a name"},
 		"bad fields":           {`read l; echo '{"type":"ready","protocol":"one"}'; cat`, `"ready" cannot be read`},

@@ -220,6 +220,43 @@ func TestJournal(t *testing.T) {
 	}
 }
 
+// Of a semaphore each element of a sorted set is a key of its own.
+func TestJournalOfPermits(t *testing.T) {
+	const takes = "c1: EVALSHA x 1 lock a 1000 300 > ZADD lock 1000 a & PEXPIREAT lock 1300"
+	const taken = "set lock a c1 a 300ms sent -7ms until 293ms"
+	for name, c := range map[string]struct {
+		steps []string
+		want  string
+	}{
+		"two are taken, and one is given back": {[]string{takes, "c2 @1100: EVALSHA x 1 lock b 1100 300 > ZADD lock 1100 b & PEXPIREAT lock 1400",
+			"c1 @1150: ZREM lock a > ZREM lock a"}, taken + "; set lock b c2 b 300ms sent 93ms until 393ms; deleted lock a c1 a"},
+		"a renewal is its own permit's": {[]string{takes, "c2: ZADD lock 1000 b > ZADD lock 1000 b",
+			"c1 @1100: EVALSHA y 1 lock a 1100 300 > ZADD lock 1100 a & PEXPIREAT lock 1400"},
+			taken + "; set lock b c2 b sent -7ms; set lock a c1 a 300ms sent 93ms until 393ms"},
+		"the end of all renews none": {[]string{takes, "c2 @1100: PEXPIRE lock 300 > PEXPIREAT lock 1400"}, taken},
+		"who asks next removes what has ended": {[]string{takes,
+			"c2 @1200: EVALSHA x 1 lock b 9000 300 > ZREMRANGEBYSCORE lock -inf 8700 & ZADD lock 9000 b & PEXPIREAT lock 1500"},
+			taken + "; deleted lock a c2 a; set lock b c2 b 300ms sent 193ms until 493ms"},
+		"all run out": {[]string{takes, "c2: ZADD lock 1000 b > ZADD lock 1000 b", "own @1301: > DEL lock"},
+			taken + "; set lock b c2 b sent -7ms; expired lock a a; expired lock b b"},
+		"all are found again":                {[]string{takes, "start @1100:"}, taken + "; set lock a a 200ms"},
+		"another client ends all":            {[]string{takes, "c2 @1100: DEL lock > DEL lock"}, taken + "; deleted lock a c2 a"},
+		"something else is put in its place": {[]string{takes, "c2: SET lock x > SET lock x"}, taken + "; unclear c2 SET"},
+		"a counter is one key":               {[]string{"c1: INCR lock > INCR lock", "c2: INCR lock > INCR lock"},
+			"set c1 1 sent -7ms; set c2 2 sent -7ms"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := write(t, JournalOptions{Program: &Program{Permits: true, WallOffset: func() time.Duration { return time.Second }}})
+			for _, s := range c.steps {
+				w.step(s)
+			}
+			if got := strings.Join(w.events, "; "); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
 // Before version 6.2 a SET with an end is two entries, later ones are two commands.
 func TestJournalOfRedis6(t *testing.T) {
 	for version, want := range map[string]string{"6.0.16": "set c1 a 300ms", "6.2.0": "unclear SET; set a; unclear PEXPIREAT; set a 300ms"} {

@@ -90,7 +90,7 @@ func (k *Key) CloseBlock() {
 	k.Block = nil
 	ends := b.Before.Expires
 	b.Expired = (now.Holds == command.Absent || b.wrote && b.Before.OfField) && ends != (command.Span{}) && ends.From < b.At.To
-	change, before := b.Change(now)
+	change, before := k.ChangeOf(b)
 	k.Now = b.Line
 	if change.Did != command.Kept && b.Line.Stranger {
 		k.RecordStranger(&b.Line)

@@ -65,6 +65,16 @@ func (c *Line) Executed() command.Executed {
 	return command.Executed{Words: c.Args, DB: c.DB, At: c.Span}
 }
 
+// ChangeOf is what a step did to the key in all, and what the key was before. Permits of before are those that it had, also if all were
+// removed in between.
+func (k *Log) ChangeOf(s *Step) (command.Change, command.Key) {
+	change, before := s.change(k.Replay.Key)
+	if k.hasPermits(s.Before) {
+		before = s.Before
+	}
+	return change, before
+}
+
 // RecordChange records what a command did to the key, which was as before says.
 func (k *Log) RecordChange(change command.Change, before command.Key, name, caller string, at command.Span) {
 	if change.Expired {

@@ -22,8 +22,8 @@ func (s *Step) Add(change command.Change, after command.Key) {
 	s.gone = s.gone || after.Holds == command.Absent
 }
 
-// Change is what the step did in all, and what the key was before.
-func (s *Step) Change(now command.Key) (command.Change, command.Key) {
+// change is what the step did in all, and what the key was before.
+func (s *Step) change(now command.Key) (command.Change, command.Key) {
 	change, before := command.Change{Ends: s.ends, Expired: s.Expired}, s.Before
 	absent := before.Holds == command.Absent || s.Expired
 	switch {

@@ -127,7 +127,7 @@ func (k *keyWatch) finish() {
 		return
 	}
 	k.open = nil
-	change, before := s.Change(k.Replay.Key)
+	change, before := k.ChangeOf(&s.Step)
 	if change.Did == command.Wrote {
 		k.setBy = s.Line.Caller
 	}

@@ -242,7 +242,7 @@ func TestJournalOfPermits(t *testing.T) {
 		"all are found again":                {[]string{takes, "start @1100:"}, taken + "; set lock a a 200ms"},
 		"another client ends all":            {[]string{takes, "c2 @1100: DEL lock > DEL lock"}, taken + "; deleted lock a c2 a"},
 		"something else is put in its place": {[]string{takes, "c2: SET lock x > SET lock x"}, taken + "; unclear c2 SET"},
-		"a counter is one key":               {[]string{"c1: INCR lock > INCR lock", "c2: INCR lock > INCR lock"},
+		"a counter is one key": {[]string{"c1: INCR lock > INCR lock", "c2: INCR lock > INCR lock"},
 			"set c1 1 sent -7ms; set c2 2 sent -7ms"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -248,8 +248,13 @@ clean: ## Remove what was built and the runs
 	rm -rf $(BIN) .cache
 	find $(REPORTS) -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
 
+# Two locks of sim, one of them with a mistake, and the guarantees that show both.
+CARD := --lock redlock --lock 'redlock --switch value' $(addprefix --guarantee ,exclusive paused-holder late-release failover owner-only)
+
 .PHONY: pictures
-pictures: setup build ## Make the two pictures of the README anew, from a run of gc-pause
+pictures: setup play ## Make the pictures of the README anew: a run of gc-pause, a report card, the playground (with Chromium)
 	@rm -rf .cache/pictures
 	$(BIN)/sim run gc-pause --seed 42 --out .cache/pictures
 	for v in unfenced fenced; do $(BIN)/sim report .cache/pictures/gc-pause/* --svg --variant $$v -o docs/images/gc-pause-$$v.svg || exit 1; done
+	$(BIN)/sim audit $(CARD) --world virtual --seed 1 --no-shorten --out .cache/pictures || test $$? = 1 # a lock is broken
+	$(call tool,pictures) -card .cache/pictures/audit/*/card.html -play .cache/playground.html -o docs/images

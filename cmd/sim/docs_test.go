@@ -364,8 +364,8 @@ func TestTroubleshootingQuotesMessages(t *testing.T) {
 	}
 }
 
-// TestReadmeFigures: the figures of the README are those of the pages behind its links.
-func TestReadmeFigures(t *testing.T) {
+// TestFiguresOfTrust: the figures of docs/internals/trust.md are those of the pages behind its links.
+func TestFiguresOfTrust(t *testing.T) {
 	t.Parallel()
 	// sums adds up the columns of the rows that a pattern finds.
 	sums := func(page, row string) []any {
@@ -387,7 +387,8 @@ func TestReadmeFigures(t *testing.T) {
 		}
 		return list
 	}
-	readme := strings.NewReplacer(",", "", "\n ", "").Replace(docstest.Read(t, "README.md"))
+	const page = "docs/internals/trust.md"
+	trust := strings.NewReplacer(",", "", "\n ", "").Replace(docstest.Read(t, page))
 	// killed, lived, timed out, equal
 	m := sums("docs/internals/mutants.md", `(?m)^\| .*? \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| .* %`)
 	made := m[0].(int) + m[1].(int)
@@ -397,8 +398,8 @@ func TestReadmeFigures(t *testing.T) {
 		fmt.Sprintf("Of %d violations found in simulated time %d [",
 			sums("docs/internals/virtual-world.md", `(?m)^\| .*? \| .*? \| (\d+) \| (\d+) \| \d+ % \|`)...),
 	} {
-		if !strings.Contains(readme, want) {
-			t.Errorf("README.md does not say %q", want)
+		if !strings.Contains(trust, want) {
+			t.Errorf("%s does not say %q", page, want)
 		}
 	}
 }

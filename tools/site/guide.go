@@ -105,8 +105,8 @@ func (s *site) guide() error {
 
 // docs makes a page of each page of the docs. docs/README.md is the list of them.
 func (s *site) docs() error {
-	for _, pattern := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "adapters/README.md",
-		"docs/*.md", "docs/reference/*.md", "docs/internals/*.md", "docs/findings/*.md"} {
+	for _, pattern := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md",
+		"adapters/README.md", "docs/*.md", "docs/reference/*.md", "docs/internals/*.md", "docs/findings/*.md"} {
 		files, err := filepath.Glob(filepath.Join(s.root, filepath.FromSlash(pattern)))
 		if err != nil {
 			return err

@@ -144,11 +144,11 @@ var madeFrom = []struct {
 	{regexp.MustCompile(`^docs/findings(/README\.md)?$`), "findings/index.html"},
 	{regexp.MustCompile(`^docs/findings/([a-z0-9-]+)\.md$`), "findings/$1.html"},
 	{regexp.MustCompile(`^docs/([a-z-]+)\.md$`), "docs/$1.html"},
-	{regexp.MustCompile(`^docs/images/([a-z0-9-]+\.svg)$`), "images/$1"},
+	{regexp.MustCompile(`^docs/images/([a-z0-9-]+\.(?:svg|png))$`), "images/$1"},
 	{regexp.MustCompile(`^scenarios/([a-z0-9-]+)\.yaml$`), "scenarios/$1.html"},
 	{regexp.MustCompile(`^scenarios(/README\.md)?$`), "scenarios/index.html"},
 	{regexp.MustCompile(`^adapters/README\.md$`), "docs/adapters.html"},
-	{regexp.MustCompile(`^(CONTRIBUTING|CHANGELOG)\.md$`), "docs/$1.html"},
+	{regexp.MustCompile(`^(CONTRIBUTING|CHANGELOG|SECURITY|CODE_OF_CONDUCT)\.md$`), "docs/$1.html"},
 }
 
 // pageOf is the page that is made from a file of the repository, or the file itself, where it is kept.

@@ -166,7 +166,7 @@ func (s *site) assets() error {
 		_, failed := fmt.Fprintf(w, "window.pages = %s;\n", text)
 		return errors.Join(err, failed)
 	})
-	images, failed := filepath.Glob(filepath.Join(s.root, "docs", "images", "*.svg"))
+	images, failed := filepath.Glob(filepath.Join(s.root, "docs", "images", "*.*"))
 	err = errors.Join(err, script, index, failed)
 	for _, from := range images {
 		err = errors.Join(err, s.copyFile(from, "images/"+filepath.Base(from)))

@@ -243,6 +243,10 @@ golden: ## Write all files anew that tests compare with what they get (look at t
 .PHONY: check
 check: lint cross deadcode test ## What a commit passes (CI adds a part of make test-all, known vulnerabilities, and the newest dependencies)
 
+.PHONY: pins
+pins: ## Write the actions and images of cmd/sim/start/pins.txt into workflows and pages
+	@sh scripts/pins.sh
+
 .PHONY: clean
 clean: ## Remove what was built and the runs
 	rm -rf $(BIN) .cache

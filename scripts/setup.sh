@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what live runs ("run"), the tests ("test") or a Docker engine for them ("engine") need, where it is missing
-# and we may; says what to install where we may not. What is there and new enough stays, wherever it is from.
+# Installs what live runs need beside sim ("servers"), or with what builds it ("run"), what the tests ("test") or a Docker engine for
+# them ("engine") need, where it is missing and we may; says what to install where we may not. What is there and new enough stays, wherever it is from.
 set -eu
 kind="${1:-run}"
 PATH="$PATH:/usr/sbin:/sbin" # not every user has them
@@ -29,7 +29,7 @@ least() { # least PACKAGE COMMAND VERSION
 	fi
 }
 
-if ! command -v go >/dev/null 2>&1; then
+if [ "$kind" != servers ] && ! command -v go >/dev/null 2>&1; then
 	echo "setup: Go is missing. Install Go 1.26 or later from https://go.dev/dl/ and run this again." >&2
 	exit 1
 fi
@@ -48,6 +48,7 @@ test)
 	need etcd-server etcd
 	need postgresql postgres "/usr/lib/postgresql/*/bin/postgres"
 	# Libraries for the interpreters in /usr/bin, which the tests of adapters name.
+	need python3-venv "/usr/lib/python3*/ensurepip/__init__.py" # what a job installs is to go somewhere
 	need python3-redis /usr/lib/python3/dist-packages/redis/lock.py
 	need php-redis "/usr/lib/php/*/redis.so"
 	need php-symfony-lock /usr/share/php/Symfony/Component/Lock/Lock.php

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"embed"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"text/template"
 
 	"github.com/spf13/cobra"
 
@@ -33,13 +31,12 @@ type language struct {
 	// language with one is chosen: many a repository in another has a package.json.
 	signs []string
 	// lock is the command that starts the stub, packages are Debian's that it needs. modules
-	// adds the modules that it needs, once; build makes it, here and in CI.
-	lock           string
-	packages       []string
-	modules, build string
-	// setup are the steps of a GitHub workflow that go before build.
-	setup string
-	files []initFile
+	// adds the modules that it needs, once; build makes it, here and in CI (pipeline.go).
+	lock     string
+	packages []string
+	modules  string
+	build    []string
+	files    []initFile
 }
 
 // initFile is a file to write: a template in start, or a text.
@@ -49,8 +46,7 @@ type initFile struct {
 
 var languages = []language{
 	{name: "go", signs: []string{"go.mod"}, lock: "locks/bin/my-lock",
-		modules: "go mod tidy", build: "go build -o locks/bin/ ./locks/my-lock",
-		setup: "      - uses: actions/setup-go@v5\n        with: {go-version-file: go.mod}\n",
+		modules: "go mod tidy", build: []string{"go build -o locks/bin/ ./locks/my-lock"},
 		files: []initFile{
 			{path: "locks/my-lock/main.go", template: "main.go.txt", what: "your lock program: put your own lock in it"},
 			{path: "locks/bin/.gitignore", text: "*\n", what: "keeps what is built there out of git"},
@@ -60,14 +56,14 @@ var languages = []language{
 	script("ruby", "ruby", "rb", sdk.Ruby, "ruby", "Gemfile", "*.gemspec", "Rakefile", "*.rb"),
 	script("php", "php", "php", sdk.PHP, "php-cli", "composer.json", "*.php"),
 	{name: "java", signs: []string{"pom.xml", "build.gradle", "build.gradle.kts"}, lock: "java -cp locks/classes MyLock",
-		packages: []string{"default-jdk-headless"}, build: "javac -d locks/classes locks/*.java",
+		packages: []string{"default-jdk-headless"}, build: []string{"javac -d locks/classes locks/*.java"},
 		files: []initFile{
 			{path: "locks/MyLock.java", template: "MyLock.java", what: "your lock program: put your own lock in it"},
 			{path: "locks/SimAdapter.java", text: sdk.Java, what: "speaks the lock protocol for it"},
 			{path: "locks/classes/.gitignore", text: "*\n", what: "keeps what is built there out of git"},
 		}},
 	{name: "rust", signs: []string{"Cargo.toml"}, lock: "locks/bin/my-lock",
-		packages: []string{"rustc"}, build: "rustc -O --edition 2021 -o locks/bin/my-lock locks/my_lock.rs",
+		packages: []string{"rustc"}, build: []string{"rustc -O --edition 2021 -o locks/bin/my-lock locks/my_lock.rs"},
 		files: []initFile{
 			{path: "locks/my_lock.rs", template: "my_lock.rs", what: "your lock program: put your own lock in it"},
 			{path: "locks/sim_adapter.rs", text: sdk.Rust, what: "speaks the lock protocol for it"},
@@ -86,6 +82,15 @@ func script(name, command, ending, adapter, packages string, signs ...string) la
 		}}
 }
 
+// withMaven is Java in a Maven project: the lock program may import what the project has, and what that depends on.
+func (l language) withMaven() language {
+	const path = "target/classes:target/dependency/*"
+	l.packages = append(slices.Clone(l.packages), "maven")
+	l.lock = "java -cp 'locks/classes:" + path + "' MyLock"
+	l.build = []string{"mvn --batch-mode --quiet compile dependency:copy-dependencies", "javac -cp '" + path + "' -d locks/classes locks/*.java"}
+	return l
+}
+
 func newInitCommand(a *cli) *cobra.Command {
 	var name string
 	c := &cobra.Command{
@@ -99,8 +104,9 @@ exists. It writes:
   .github/workflows/     a workflow that goes red when a safety property of your lock
                          regresses; with a .gitlab-ci.yml, .gitlab/locks.yml to include
 
-Lock programs run in virtual time. At night, and before a release, run the same with
---world live, which takes real time.
+The workflow runs your scenarios on each change, and all that sim ships at night, in virtual
+time. It installs what pip, npm, bundler, composer or maven need to, as the files here say.
+Before a release, run the same with --world live, which takes real time.
 
 The program is in Go if there is a go.mod, in Ruby, PHP, Java, Rust or JavaScript if there are
 files of these languages and none of Python, else in Python. For other languages see
@@ -118,7 +124,11 @@ docs/reference/lock-protocol.md, and name your program in sim.yaml.`,
 			if name == "" {
 				i = languageHere()
 			}
-			return a.initProject(languages[i])
+			l := languages[i]
+			if l.name == "java" && exists("pom.xml") {
+				l = l.withMaven()
+			}
+			return a.initProject(l)
 		},
 	}
 	c.Flags().StringVar(&name, "language", "", "the language of the lock program: "+
@@ -163,7 +173,8 @@ func (a *cli) initProject(l language) error {
 	if gitlab {
 		files = append(files, initFile{path: ".gitlab/locks.yml", template: "gitlab.yml", what: "the job for CI: include it in .gitlab-ci.yml"})
 	}
-	if github || !gitlab {
+	github = github || !gitlab
+	if github {
 		files = append(files, initFile{path: ".github/workflows/locks.yml", template: "github.yml", what: "the workflow for CI"})
 	}
 	here, err := os.OpenRoot(".") // nothing is written through a link that leads out of this folder
@@ -192,6 +203,9 @@ func (a *cli) initProject(l language) error {
 	}
 	if inSubfolder() {
 		fmt.Fprintln(a.stdout, "note: this is not the root of the repository; CI looks for its files there")
+	}
+	if from := programOrigin(); from.commit == "" && github {
+		fmt.Fprintf(a.stdout, "note: this sim does not know its commit; in .github/workflows/locks.yml write the one you trust in the place of %s\n", from.Ref())
 	}
 	switch p, err := scenario.LoadProject(); {
 	case err != nil:
@@ -224,8 +238,8 @@ func (l language) next() (list [][2]string) {
 	if l.modules != "" {
 		list = append(list, [2]string{l.modules, "adds the modules that it needs"})
 	}
-	if l.build != "" {
-		list = append(list, [2]string{l.build, "builds the lock program"})
+	for _, line := range l.build {
+		list = append(list, [2]string{line, "builds the lock program"})
 	}
 	return append(list,
 		[2]string{"sim conform --allow-programs", "does the program speak the lock protocol?"},
@@ -237,39 +251,17 @@ func (l language) next() (list [][2]string) {
 func (f initFile) write(here *os.Root, l language) (string, error) {
 	text := f.text
 	if f.template != "" {
-		t, err := template.ParseFS(start, "start/"+f.template)
+		filled, err := templated(f.template, l, programOrigin())
 		if err != nil {
 			return "", err
 		}
-		var b bytes.Buffer
-		if err := t.Execute(&b, l.forTemplate()); err != nil {
-			return "", err
-		}
-		text = b.String()
+		text = filled
 	}
 	err := writeNew(here, filepath.FromSlash(f.path), text)
 	if errors.Is(err, fs.ErrExist) {
 		return "kept", nil
 	}
 	return "wrote", err
-}
-
-// forTemplate is what the templates name.
-func (l language) forTemplate() map[string]string {
-	version := programRef()
-	if version == "main" {
-		version = "latest"
-	}
-	github, gitlab, packages := l.setup, "", ""
-	if len(l.packages) > 0 {
-		packages = " " + strings.Join(l.packages, " ")
-		github += "      - run: sudo apt-get update && sudo apt-get install -y" + packages + "\n"
-	}
-	if l.build != "" {
-		github += "      - run: " + l.build + "\n"
-		gitlab = "    - " + l.build + "\n"
-	}
-	return map[string]string{"Lock": l.lock, "Ref": programRef(), "Version": version, "Packages": packages, "GitHub": github, "GitLab": gitlab}
 }
 
 func exists(path string) bool {

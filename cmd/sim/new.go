@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -108,7 +109,7 @@ var (
 
 // schemaAddress is where editors find the schema of scenarios.
 func schemaAddress() string {
-	return "https://raw.githubusercontent.com/redlock-sim/redlock-sim/" + programRef() + "/docs/scenario.schema.json"
+	return "https://raw.githubusercontent.com/redlock-sim/redlock-sim/" + cmp.Or(programOrigin().version, "main") + "/docs/scenario.schema.json"
 }
 
 // writeAnywhere writes a new file where the user says, and makes its folder.

@@ -33,6 +33,9 @@ type repository struct {
 	env   []string
 }
 
+// casesOfEvent is what chooses the scenarios in the workflow of sim init: the event.
+const casesOfEvent = "(github.event_name == 'pull_request' || github.event_name == 'push') && 'locks' || 'locks all'"
+
 // besides is the shipped scenario that a job runs beside those of the repository: all would take minutes.
 const besides = "cost-acquire"
 
@@ -219,6 +222,10 @@ func (r *runner) step(s step) {
 		return
 	}
 	name, _, _ := strings.Cut(s.Uses, "@")
+	if strings.HasPrefix(name, "actions/setup-") || strings.HasSuffix(name, "/setup-ruby") || strings.HasSuffix(name, "/setup-php") {
+		r.setUp(name)
+		return
+	}
 	with := make(map[string]string)
 	for k, v := range s.With {
 		with[k] = r.expand(v)
@@ -226,7 +233,7 @@ func (r *runner) step(s step) {
 	switch name {
 	case "":
 		r.run(s)
-	case "actions/checkout", "actions/setup-go":
+	case "actions/checkout":
 	case "actions/cache/restore":
 		r.values["steps."+s.ID+".outputs.cache-hit"] = fmt.Sprint(r.cached[with["key"]])
 	case "actions/cache/save":
@@ -239,6 +246,25 @@ func (r *runner) step(s step) {
 	default:
 		r.t.Fatalf("the test does not know the action %q", s.Uses)
 	}
+}
+
+// setUp is what an action that sets a language up does: here the language is there. Python gets a place for packages.
+func (r *runner) setUp(action string) {
+	r.t.Helper()
+	if action == "actions/setup-python" {
+		r.must("/usr/bin/python3 -m venv --system-site-packages \"$HOME/python\"")
+		r.env = append(r.env, "PATH="+filepath.Join(r.home, "python", "bin")+":"+pathOf(r.env))
+	}
+}
+
+// pathOf is the last PATH of an environment, which counts.
+func pathOf(env []string) (path string) {
+	for _, v := range env {
+		if value, ok := strings.CutPrefix(v, "PATH="); ok {
+			path = value
+		}
+	}
+	return path
 }
 
 // run carries out a step of commands, and takes over what it tells the runner.
@@ -290,10 +316,11 @@ func (r *runner) composite(with map[string]string) {
 	}
 }
 
-// job runs the workflow that sim init wrote, once.
-func (r *repository) job(cached map[string]bool) *runner {
+// job runs the workflow that sim init wrote, once, with scenarios.
+func (r *repository) job(cached map[string]bool, scenarios string) *runner {
 	r.t.Helper()
 	run := r.runner(cached)
+	run.values[casesOfEvent] = scenarios
 	run.workflow(".github/workflows/locks.yml")
 	if len(run.uploaded) != 1 {
 		r.t.Fatalf("%d folders were uploaded\n%s", len(run.uploaded), run.output)
@@ -307,7 +334,8 @@ func (r *repository) runner(cached map[string]bool) *runner {
 	r.t.Helper()
 	temp := r.t.TempDir()
 	run := &runner{repository: r, action: docstest.Root(r.t), cached: cached, values: map[string]string{
-		"runner.temp": temp, "github.action_ref": "v9.9.9", "runner.os": "Linux", "runner.arch": "X64"}}
+		"runner.temp": temp, "github.action_ref": "v9.9.9", "github.action_repository": "", "github.token": "none",
+		"runner.os": "Linux", "runner.arch": "X64", casesOfEvent: "locks"}}
 	if len(cached) > 0 { // what the first job put there
 		if err := os.CopyFS(filepath.Join(temp, "redlock-sim", "bin"), os.DirFS(filepath.Join(r.home, "bin"))); err != nil {
 			r.t.Fatal(err)
@@ -337,29 +365,30 @@ func (r *repository) wants(where, text string, wanted ...string) {
 }
 
 func TestGitHubAction(t *testing.T) {
-	for _, language := range []string{"python", "go"} {
-		t.Run(language, func(t *testing.T) {
+	for _, l := range languages {
+		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
 			suite.All(t)
-			r := newRepository(t, language)
-			r.followInit("")
-			r.change(".github/workflows/locks.yml", "scenarios: locks all", "scenarios: locks "+besides)
+			r := newRepository(t, l.name)
+			r.followInit("--language " + l.name)
 			cached := make(map[string]bool)
 
-			green := r.job(cached)
+			green := r.job(cached, "locks "+besides)
 			if green.failed {
 				t.Fatalf("the job of a correct lock is red:\n%s", green.output)
 			}
-			r.wants("the green job", green.output, "sim v9.9.9", "0 unexpected, 0 undecided", "my-lock 1.0")
+			r.wants("the green job", green.output, "sim v9.9.9", "0 unexpected, 0 undecided", "my-lock 1.0", "virtual")
 			for _, file := range []string{"index.html", "junit.xml", "paused-holder/*/report.html", besides + "/*/report.html"} {
 				if found, _ := filepath.Glob(filepath.Join(green.uploaded[0], file)); len(found) != 1 {
 					t.Errorf("the upload has %d files %s", len(found), file)
 				}
 			}
-
-			m := mistakes[language]
+			m, ok := mistakes[l.name]
+			if !ok {
+				return
+			}
 			r.change(m.file, m.correct, m.mistaken)
-			red := r.job(cached)
+			red := r.job(cached, "locks")
 			if !red.failed {
 				t.Fatalf("the job of a mistaken lock is green:\n%s", red.output)
 			}
@@ -376,6 +405,43 @@ func TestGitHubAction(t *testing.T) {
 			r.wants("junit.xml", string(junit), "<failure")
 			if len(cached) != 1 {
 				t.Errorf("the cache has keys %v: the second job built sim again", maps.Keys(cached))
+			}
+		})
+	}
+}
+
+// TestActionTakesARelease: scripts/action.sh has the program of a release if GitHub says where it comes from, and otherwise
+// builds one. What answers for GitHub are commands of this test.
+func TestActionTakesARelease(t *testing.T) {
+	t.Parallel()
+	const commit, tagged = "1111111111111111111111111111111111111111", "2222222222222222222222222222222222222222"
+	for name, c := range map[string]struct{ ref, attested, want string }{
+		"a commit of a release":      {commit, "true", "the release"},
+		"the tag of a release":       {"v1.2.3", "true", "the release"},
+		"not attested":               {commit, "false", "built for " + commit},
+		"no release":                 {tagged, "true", "built for " + tagged},
+		"the tag of no full release": {"v2.0.0-rc.1", "true", "built for v2.0.0-rc.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepository(t, "python")
+			r.tool("git", `printf '`+tagged+`\trefs/tags/v1.2.3\n`+commit+`\trefs/tags/v1.2.3^{}\n`+tagged+`\trefs/tags/v2.0.0-rc.1\n'`)
+			r.tool("curl", `for last; do case $before in --output) out=$last ;; esac; before=$last; done; echo "$last" >> "$HOME/asked"
+				name=$(basename "$last" .tar.gz) && mkdir -p "$HOME/$name" && printf '#!/bin/sh\necho the release\n' > "$HOME/$name/sim" &&
+				chmod +x "$HOME/$name/sim" && tar -czf "$out" -C "$HOME" "$name"`)
+			r.tool("gh", `echo "gh $*" >> "$HOME/asked"; `+c.attested)
+			r.tool("go", `for last; do case $before in -o) out=$last ;; -ldflags) flags=$last ;; esac; before=$last; done
+				printf '#!/bin/sh\necho built for %s\n' "${flags##*=}" > "$out" && chmod +x "$out"`)
+			out, code := r.shell(r.dir, "sh "+filepath.Join(docstest.Root(t), "scripts", "action.sh"),
+				"CACHED=", "FOLDER="+r.home, "REF="+c.ref, "REPOSITORY=redlock-sim/redlock-sim", "GITHUB_SERVER_URL=https://github.com")
+			if code != 0 || !strings.HasSuffix(out, c.want+"\n") {
+				t.Fatalf("exit code %d, want at the end %q: %s", code, c.want, out)
+			}
+			if asked, err := os.ReadFile(filepath.Join(r.home, "asked")); err == nil {
+				r.wants("asked", string(asked), "https://github.com/redlock-sim/redlock-sim/releases/download/v1.2.3/redlock-sim_1.2.3_linux_",
+					".tar.gz --repo redlock-sim/redlock-sim --source-digest "+commit)
+			} else if c.want == "the release" {
+				t.Error(err)
 			}
 		})
 	}
@@ -448,36 +514,45 @@ func TestGitLab(t *testing.T) {
 	if exists(filepath.Join(r.dir, ".github")) {
 		t.Error("sim init wrote a workflow for GitHub")
 	}
-	r.tool("go", `[ "$1" = install ] && echo "installs $2"`)
+	type gitlabJob struct {
+		Before    []string          `yaml:"before_script"`
+		Script    []string          `yaml:"script"`
+		Variables map[string]string `yaml:"variables"`
+		Artifacts struct {
+			Paths   []string          `yaml:"paths"`
+			Reports map[string]string `yaml:"reports"`
+		} `yaml:"artifacts"`
+	}
 	var file struct {
-		Locks struct {
-			Before    []string `yaml:"before_script"`
-			Script    []string `yaml:"script"`
-			Timeout   string   `yaml:"timeout"`
-			Artifacts struct {
-				Paths   []string          `yaml:"paths"`
-				Reports map[string]string `yaml:"reports"`
-			} `yaml:"artifacts"`
-		} `yaml:"locks"`
+		All struct {
+			Timeout string `yaml:"timeout"`
+		} `yaml:".locks"`
+		Sim   gitlabJob `yaml:"locks-sim"`
+		Locks gitlabJob `yaml:"locks"`
 	}
 	if err := yaml.Unmarshal([]byte(r.read(".gitlab/locks.yml")), &file); err != nil {
 		t.Fatal(err)
 	}
-	job := file.Locks
-	for i := range job.Script {
-		job.Script[i] = strings.Replace(job.Script[i], "sim run locks all", "sim run locks "+besides, 1)
+	r.tool("go", `[ "$1" = install ] && mkdir -p "$GOBIN" && ln -s "$(command -v sim)" "$GOBIN/sim" && echo "installs $2 in $GOBIN"`)
+	out, code := r.shell(r.dir, strings.Join(file.Sim.Script, "\n"), "GOBIN="+strings.Replace(file.Sim.Variables["GOBIN"], "$CI_PROJECT_DIR", r.dir, 1))
+	if code != 0 {
+		t.Fatal(out)
 	}
-	all := strings.Join(append(job.Before, job.Script...), "\n")
-	out, code := r.shell(r.dir, all)
+	r.wants("the job that compiles", out, "installs github.com/redlock-sim/redlock-sim/cmd/sim@main in "+r.dir+"/.sim")
+	job := file.Locks
+	r.must("/usr/bin/python3 -m venv --system-site-packages \"$HOME/python\"") // the image has a Python with room for packages
+	all := `PATH="$HOME/python/bin:$PATH"` + "\n" + strings.Join(append(job.Before, job.Script...), "\n")
+	env := []string{"CI_PROJECT_DIR=" + r.dir, "SCENARIOS=" + job.Variables["SCENARIOS"] + " " + besides}
+	out, code = r.shell(r.dir, all, env...)
 	if code != 0 {
 		t.Fatalf("the job of a correct lock is red:\n%s", out)
 	}
-	r.wants("the green job", out, "installs github.com/redlock-sim/redlock-sim/cmd/sim@latest", "0 unexpected, 0 undecided")
+	r.wants("the green job", out, "0 unexpected, 0 undecided")
 	asked, err := os.ReadFile(filepath.Join(r.home, "asked"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.wants("apt-get", string(asked), "install -y redis-server libfaketime python3-redis")
+	r.wants("apt-get", string(asked), "install -y --no-install-recommends redis-server")
 	for _, path := range append(job.Artifacts.Paths, job.Artifacts.Reports["junit"]) {
 		if !exists(filepath.Join(r.dir, path)) {
 			t.Errorf("the job keeps %s, which is not there", path)
@@ -485,11 +560,133 @@ func TestGitLab(t *testing.T) {
 	}
 	m := mistakes["python"]
 	r.change(m.file, m.correct, m.mistaken)
-	out, code = r.shell(r.dir, all)
-	if code != app.ExitUnexpected || job.Timeout == "" {
-		t.Fatalf("the job of a mistaken lock ends with exit code %d, after %s at most:\n%s", code, job.Timeout, out)
+	out, code = r.shell(r.dir, all, env...)
+	if code != app.ExitUnexpected || file.All.Timeout == "" {
+		t.Fatalf("the job of a mistaken lock ends with exit code %d, after %s at most:\n%s", code, file.All.Timeout, out)
 	}
 	r.wants("junit.xml", r.read("sim.xml"), "<failure")
+}
+
+// TestPipelinesOfARelease: the sim of a release writes its own version, and jobs that compile nothing.
+func TestPipelinesOfARelease(t *testing.T) {
+	t.Parallel()
+	from := origin{version: "v1.2.3", commit: strings.Repeat("ab", 20)}
+	for file, wanted := range map[string]string{
+		"github.yml": "uses: redlock-sim/redlock-sim@" + from.commit + " # v1.2.3\n",
+		"gitlab.yml": " https://github.com/redlock-sim/redlock-sim/releases/download/v1.2.3/redlock-sim_1.2.3_linux_amd64.tar.gz ",
+	} {
+		text, err := templated(file, languages[0], from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(text, wanted) || strings.Contains(text, "go install") || strings.Contains(text, "locks-sim") {
+			t.Errorf("%s: no %q, or it compiles:\n%s", file, wanted, text)
+		}
+	}
+}
+
+// TestDependenciesOfTheLock: jobs install what the files of a repository ask for, and take the version of the language from there.
+func TestDependenciesOfTheLock(t *testing.T) {
+	t.Parallel()
+	const pip = "run: python3 -m pip install "
+	for name, c := range map[string]struct {
+		language string
+		files    map[string]string
+		wanted   []string
+	}{
+		"requirements": {"python", map[string]string{"requirements.txt": "redis\n", ".python-version": "3.12\n"},
+			[]string{pip + "-r requirements.txt", pip + "redis", "setup-python"}},
+		"project": {"python", map[string]string{"pyproject.toml": "[project]\nname = \"shop\"\nrequires-python = \">=3.10\"\n"},
+			[]string{pip + ".\n", "python-version-file: pyproject.toml"}},
+		"settings of tools alone": {"python", map[string]string{"pyproject.toml": "[tool.ruff]\n"}, []string{`python-version: "3.13"`}},
+		"npm with a lock file": {"node", map[string]string{"package.json": `{"name":"shop","engines":{"node":">=20"}}`,
+			"package-lock.json": `{"name":"shop","lockfileVersion":3,"packages":{"":{"name":"shop"}}}`},
+			[]string{"run: npm ci\n", "node-version-file: package.json"}},
+		"npm":      {"node", map[string]string{"package.json": `{"name":"shop"}`, ".nvmrc": "22\n"}, []string{"run: npm install ", "node-version-file: .nvmrc"}},
+		"bundler":  {"ruby", map[string]string{"Gemfile": ""}, []string{"run: bundle install\n", `ruby-version: "3.4"`}},
+		"composer": {"php", map[string]string{"composer.json": "{}"}, []string{"run: composer install ", `php-version: "8.4"`}},
+		"maven": {"java", map[string]string{"pom.xml": "<project/>"},
+			[]string{"run: mvn --batch-mode --quiet compile dependency:copy-dependencies\n", "run: javac -cp 'target/classes:target/dependency/*' "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepository(t, "")
+			r.write(".gitlab-ci.yml", "")
+			r.write(".github/CODEOWNERS", "")
+			for file, text := range c.files {
+				r.write(file, text)
+			}
+			r.must("sim init --language " + c.language)
+			github := r.read(".github/workflows/locks.yml")
+			r.wants("locks.yml", github, c.wanted...)
+			for _, wanted := range c.wanted {
+				if command, ok := strings.CutPrefix(wanted, "run: "); ok {
+					r.wants("GitLab's", r.read(".gitlab/locks.yml"), "    - "+command)
+				}
+			}
+			if n := strings.Count(github, "pip install ."); name == "settings of tools alone" && n > 0 {
+				t.Errorf("it installs a project that is none:\n%s", github)
+			}
+			if _, err := exec.LookPath("npm"); c.language == "node" && err == nil { // there is nothing to be downloaded
+				_, after, _ := strings.Cut(github, "- run: npm ")
+				line, _, _ := strings.Cut(after, "\n")
+				r.must("npm " + line)
+			}
+		})
+	}
+}
+
+// TestPins: workflows, pages, and what sim init writes take actions and images in the state that start/pins.txt names, and
+// that has nothing else.
+func TestPins(t *testing.T) {
+	t.Parallel()
+	pins, err := pinned()
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{"action.yml": docstest.Read(t, "action.yml")}
+	for _, pattern := range []string{".github/workflows/*.yml", "deploy/docker/Dockerfile.sim"} {
+		found, _ := filepath.Glob(filepath.Join(docstest.Root(t), pattern))
+		if len(found) == 0 {
+			t.Fatalf("there is no %s", pattern)
+		}
+		for _, file := range found {
+			name, _ := filepath.Rel(docstest.Root(t), file)
+			texts[name] = docstest.Read(t, name)
+		}
+	}
+	for _, page := range docstest.Pages(t) {
+		texts[page] = docstest.Read(t, page)
+	}
+	for _, l := range languages {
+		for _, file := range []string{"github.yml", "gitlab.yml"} {
+			if texts[l.name+"'s "+file], err = templated(file, l, origin{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	used := make(map[string]bool)
+	uses := regexp.MustCompile(`(?m)^ *(?:- )?uses: ([\w-]+/[\w-]+)((?:/[\w-]+)*)@(.*)$`)
+	image := regexp.MustCompile(`(?m)^(?: *image: *|ARG BASE=)(([a-z]+):.*)$`)
+	for name, text := range texts {
+		for _, m := range uses.FindAllStringSubmatch(text, -1) {
+			used[m[1]] = true
+			if m[1] != "redlock-sim/redlock-sim" && m[1]+"@"+m[3] != pins[m[1]] {
+				t.Errorf("%s uses %s@%s, and start/pins.txt has %q (make pins)", name, m[1], m[3], pins[m[1]])
+			}
+		}
+		for _, m := range image.FindAllStringSubmatch(text, -1) {
+			used[m[2]] = true
+			if m[1] != pins[m[2]] {
+				t.Errorf("%s has the image %s, and start/pins.txt %q (make pins)", name, m[1], pins[m[2]])
+			}
+		}
+	}
+	for name, pin := range pins {
+		if !used[name] {
+			t.Errorf("start/pins.txt has %s, which nothing uses", pin)
+		}
+	}
 }
 
 // TestInitWritesWhatCanBeRead: those who are to read what sim init writes can do so: sim, GitHub, GitLab, the language.
@@ -503,6 +700,11 @@ func TestInitWritesWhatCanBeRead(t *testing.T) {
 			r.must("sim init --language " + l.name)
 			for _, file := range []string{".github/workflows/locks.yml", ".gitlab/locks.yml"} {
 				(&followed{t: t, page: file}).ci(docstest.Block{Text: r.read(file)})
+			}
+			if l.name == "python" { // docs/guide/ci.md shows what it writes there
+				page := docstest.Read(t, "docs/guide/ci.md")
+				r.wants("docs/guide/ci.md", page, "```yaml github\n"+r.read(".github/workflows/locks.yml")+"```\n",
+					"```yaml gitlab\n"+r.read(".gitlab/locks.yml")+"```\n")
 			}
 			r.wants("sim run", r.must("sim run --world virtual --lock redlock"), "DONE 1 scenario")
 			reads := map[string]string{"go": "gofmt -l", "python": "python3 -m py_compile", "ruby": "ruby -c", "php": "php -l",

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"runtime"
 	"runtime/debug"
 
@@ -24,17 +23,6 @@ func programVersion() string {
 	return "unknown"
 }
 
-var release = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+$`)
-
-// programRef is what names this program's sources in their repository: the version of a
-// release, else the branch.
-func programRef() string {
-	if v := programVersion(); release.MatchString(v) {
-		return v
-	}
-	return "main"
-}
-
 func versionLine() string {
 	return fmt.Sprintf("sim %s %s %s/%s", programVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
@@ -42,11 +30,14 @@ func versionLine() string {
 func newVersionCommand(a *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:         "version",
-		Short:       "Print the versions of sim and of the libraries in it",
+		Short:       "Print the versions of sim and of the libraries in it, and the commit of its sources",
 		Args:        cobra.NoArgs,
 		Annotations: ownDefaults,
 		RunE: func(*cobra.Command, []string) error {
 			fmt.Fprintln(a.stdout, versionLine())
+			if commit := programOrigin().commit; commit != "" {
+				fmt.Fprintln(a.stdout, "  commit "+commit)
+			}
 			info, ok := debug.ReadBuildInfo()
 			if !ok {
 				return nil

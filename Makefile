@@ -6,6 +6,8 @@ REPORTS       ?= reports
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOLANGCI      := v2.15.0
 GORELEASER    := v2.15.1
+ACTIONLINT    := v1.7.12
+CYCLONEDX     := v1.10.0
 GOVULNCHECK   := v1.1.4
 DEADCODE      := v0.51.0
 TOOLS         := $(CURDIR)/.cache/bin
@@ -179,9 +181,31 @@ SYSTEMS := darwin/arm64 windows/amd64
 cross: ## See that sim builds for macOS and Windows (without optimization, which takes time)
 	for s in $(SYSTEMS); do (export GOOS=$${s%/*} GOARCH=$${s#*/}; $(GO) build -gcflags='all=-N -l' -o /dev/null ./cmd/sim) || exit 1; done
 
+# Tests that need no Redis, no processes and no files of one system.
+PURE := ./internal/words ./internal/history/... ./internal/redis/resp ./internal/redis/cluster ./internal/redis/sentinel ./internal/lock \
+	./internal/scenario/resource ./internal/scenario/yamlform ./internal/world/link ./internal/checker/facts
+
+.PHONY: test-others
+test-others: ## What CI runs on macOS and Windows: tests that need no Redis, and a scenario in virtual time
+	$(GO) test $(PURE)
+	$(GO) run ./cmd/sim run gc-pause --world virtual --out .cache/others
+
 .PHONY: release-snapshot
-release-snapshot: $(TOOLS)/goreleaser-$(GORELEASER) ## Build the archives of a release into .cache/dist/; publish nothing
+release-snapshot: $(TOOLS)/goreleaser-$(GORELEASER) release-tools ## Build the files of a release into .cache/dist/; publish nothing
+	$< check
 	$< release --snapshot --clean
+
+.PHONY: release-tools
+release-tools: $(TOOLS)/cyclonedx-gomod-$(CYCLONEDX)
+	ln -sf cyclonedx-gomod-$(CYCLONEDX) $(TOOLS)/cyclonedx-gomod
+
+$(TOOLS)/cyclonedx-gomod-$(CYCLONEDX):
+	GOBIN=$(TOOLS) $(GO) install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@$(CYCLONEDX)
+	mv $(TOOLS)/cyclonedx-gomod $@
+
+.PHONY: sim-image
+sim-image: ## Build the container image of sim from the package that make release-snapshot left (BASE= names another base image)
+	DOCKER_BUILDKIT=1 docker build --tag redlock-sim --file deploy/docker/Dockerfile.sim $(if $(BASE),--build-arg BASE=$(BASE)) .cache/dist
 
 .PHONY: disclosure
 disclosure: ## See that nothing is published of which the maintainers of a library are to hear first (docs/findings/README.md)

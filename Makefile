@@ -193,7 +193,7 @@ test-others: ## What CI runs on macOS and Windows: tests that need no Redis, and
 .PHONY: release-snapshot
 release-snapshot: $(TOOLS)/goreleaser-$(GORELEASER) release-tools ## Build the files of a release into .cache/dist/; publish nothing
 	$< check
-	$< release --snapshot --clean
+	PATH="$(TOOLS):$$PATH" $< release --snapshot --clean
 
 .PHONY: release-tools
 release-tools: $(TOOLS)/cyclonedx-gomod-$(CYCLONEDX)

@@ -1,7 +1,10 @@
 // Package docs holds the pages that sim ships.
 package docs
 
-import _ "embed"
+import (
+	"embed"
+	"io/fs"
+)
 
 // LockProtocolSchema is the JSON Schema of the lock protocol.
 //
@@ -22,3 +25,26 @@ var AuditPage string
 //
 //go:embed scenario.schema.json
 var ScenarioSchema string
+
+//go:embed README.md guide/*.md reference/*.md scenario.schema.json lock-protocol.schema.json
+var pages embed.FS
+
+// Index is the page that lists all others.
+const Index = "README.md"
+
+// PageNames are the pages for who uses sim, by their paths in this folder, sorted.
+func PageNames() (names []string) {
+	_ = fs.WalkDir(pages, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			names = append(names, path)
+		}
+		return err
+	})
+	return names
+}
+
+// Page is the text of a page; empty: there is none of that name.
+func Page(name string) string {
+	text, _ := pages.ReadFile(name)
+	return string(text)
+}

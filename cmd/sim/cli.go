@@ -72,15 +72,25 @@ func run(a *cli) int {
 	case err == nil:
 		return app.ExitMet
 	}
-	code := exitCode(err)
-	if text := err.Error(); text != "" { // it may quote what a program printed
+	if text := explained(err); text != "" { // it may quote what a program printed
 		fmt.Fprintf(plain.Lines{Writer: a.stderr}, "sim: %s\n", text)
 	}
+	return exitCode(err)
+}
+
+// explained is an error with what the user can do about it.
+func explained(err error) string {
 	var env *trial.EnvironmentError
 	if errors.As(err, &env) && env.Hint != "" {
-		fmt.Fprintf(a.stderr, "hint: %s\n", env.Hint)
+		return err.Error() + "\nhint: " + env.Hint
 	}
-	return code
+	return err.Error()
+}
+
+// writingTo is the same command line, with another place for what it prints; nobody waits there.
+func (a *cli) writingTo(stdout io.Writer) *cli {
+	return &cli{system: a.system, variable: a.variable, stdin: strings.NewReader(""), stdout: stdout, stderr: io.Discard, now: a.now,
+		terminal: func(int) bool { return false }, project: a.project, projectErr: a.projectErr}
 }
 
 // execute runs the command. One that does not come to its end once ctx has ended is left where
@@ -242,7 +252,7 @@ without fencing tokens.`,
 	})
 	root.AddCommand(newRunCommand(a), newSearchCommand(a), newExhaustCommand(a), newReplayCommand(a), newSweepCommand(a), newWatchCommand(a),
 		newCheckCommand(a), newMergeCommand(a), newReportCommand(a), newCompareCommand(a), newExportCommand(a),
-		newInitCommand(a), newServeCommand(a), newPlayCommand(a), newListCommand(a), newNewCommand(a), newDoctorCommand(a), newSchemaCommand(a),
+		newInitCommand(a), newServeCommand(a), newMCPCommand(a), newPlayCommand(a), newListCommand(a), newNewCommand(a), newDoctorCommand(a), newSchemaCommand(a),
 		newVersionCommand(a), newManCommand(), newClientCommand(a), newLockCommand(a),
 		newContainCommand(a), newCleanerCommand(a), newWorkCommand(a), newConformCommand(a), newAuditCommand(a),
 		newCampaignCommand(a), newWorkerCommand(a))

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -23,8 +22,7 @@ import (
 )
 
 func newConformCommand(a *cli) *cobra.Command {
-	r := request.Conform{Key: "lock", TTL: request.Duration(2 * time.Second), Patience: request.Duration(program.ReadyWithin)}
-	p := &conformPrinter{cli: a, notRun: make(map[string][]string)}
+	r, p := usualConform(), newConformPrinter(a)
 	var allowPrograms bool
 	c := &cobra.Command{
 		Use:   "conform [COMMAND]",
@@ -79,7 +77,26 @@ something, 5 internal error, 130 interrupted.`,
 	return c
 }
 
+// usualConform is a check of a lock program where no flag says otherwise.
+func usualConform() request.Conform {
+	return request.Conform{Key: "lock", TTL: request.Duration(2 * time.Second), Patience: request.Duration(program.ReadyWithin)}
+}
+
+func newConformPrinter(a *cli) *conformPrinter {
+	return &conformPrinter{cli: a, notRun: make(map[string][]string)}
+}
+
+// conform makes the checks, and says how they ended.
 func (a *cli) conform(ctx context.Context, r request.Conform, p *conformPrinter) error {
+	result, err := a.makeConform(ctx, r, p)
+	if err != nil {
+		return err
+	}
+	return app.Ended(ctx, "interrupted", result.Count(conform.Failed) > 0, !result.Conforms())
+}
+
+// makeConform makes the checks, and prints what came of them.
+func (a *cli) makeConform(ctx context.Context, r request.Conform, p *conformPrinter) (*app.ConformResult, error) {
 	p.out = plain.Lines{Writer: a.stdout}
 	env := a.env()
 	env.Permit.Lock = true // it was named as the argument, or sim.yaml's was allowed
@@ -99,18 +116,17 @@ func (a *cli) conform(ctx context.Context, r request.Conform, p *conformPrinter)
 	})
 	p.clear()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if p.json {
-		err = a.printJSON(struct {
+		return result, a.printJSON(struct {
 			*conform.Result
 			Conforms bool   `json:"conforms"`
 			Logs     string `json:"logs,omitempty"`
 		}{result.Result, result.Conforms(), result.Logs})
-	} else {
-		p.summary(result.Result, result.Logs)
 	}
-	return errors.Join(err, app.Ended(ctx, "interrupted", result.Count(conform.Failed) > 0, !result.Conforms()))
+	p.summary(result.Result, result.Logs)
+	return result, nil
 }
 
 // conformPrinter shows the checks as they end.

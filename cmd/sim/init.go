@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/sdk"
+	"github.com/redlock-sim/redlock-sim/skills"
 )
 
 // start holds what sim init writes.
@@ -92,7 +94,7 @@ func (l language) withMaven() language {
 }
 
 func newInitCommand(a *cli) *cobra.Command {
-	var name string
+	var name, skill string
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Prepare a repository: a lock program to start from, a scenario, defaults, CI",
@@ -108,11 +110,14 @@ The workflow runs your scenarios on each change, and all that sim ships at night
 time. It installs what pip, npm, bundler, composer or maven need to, as the files here say.
 Before a release, run the same with --world live, which takes real time.
 
+--skill also writes a file that tells a coding agent how to put the lock on trial.
+
 The program is in Go if there is a go.mod, in Ruby, PHP, Java, Rust or JavaScript if there are
 files of these languages and none of Python, else in Python. For other languages see
 docs/reference/lock-protocol.md, and name your program in sim.yaml.`,
 		Example: `  sim init
-  sim init --language python`,
+  sim init --language python
+  sim init --skill .claude/skills`,
 		Args:        cobra.NoArgs,
 		Annotations: ownDefaults,
 		RunE: func(*cobra.Command, []string) error {
@@ -128,12 +133,14 @@ docs/reference/lock-protocol.md, and name your program in sim.yaml.`,
 			if l.name == "java" && exists("pom.xml") {
 				l = l.withMaven()
 			}
-			return a.initProject(l)
+			return a.initProject(l, skill)
 		},
 	}
 	c.Flags().StringVar(&name, "language", "", "the language of the lock program: "+
 		strings.Join(languageNames(), ", ")+" (default: what is found here, else python)")
 	registerWords(c, "language", languageNames())
+	c.Flags().StringVar(&skill, "skill", "", "also write a skill file for coding agents, below this folder of theirs: "+
+		".claude/skills, or .agents/skills (default: none)")
 	return c
 }
 
@@ -156,7 +163,7 @@ func languageHere() int {
 	return slices.IndexFunc(languages, func(l language) bool { return l.name == "python" })
 }
 
-func (a *cli) initProject(l language) error {
+func (a *cli) initProject(l language, skill string) error {
 	first, err := start.ReadFile("start/paused-holder.yaml")
 	if err != nil {
 		return err
@@ -176,6 +183,10 @@ func (a *cli) initProject(l language) error {
 	github = github || !gitlab
 	if github {
 		files = append(files, initFile{path: ".github/workflows/locks.yml", template: "github.yml", what: "the workflow for CI"})
+	}
+	if skill != "" {
+		files = append(files, initFile{path: path.Join(filepath.ToSlash(skill), "redlock-sim/SKILL.md"), text: skills.RedlockSim,
+			what: "tells a coding agent how to put the lock on trial"})
 	}
 	here, err := os.OpenRoot(".") // nothing is written through a link that leads out of this folder
 	if err != nil {

@@ -57,10 +57,8 @@ var topics = []struct {
 }
 
 func newListCommand(a *cli) *cobra.Command {
-	var names []string
 	var lines strings.Builder
 	for _, t := range topics {
-		names = append(names, t.name)
 		fmt.Fprintf(&lines, "  %-12s %s\n", t.name, t.title)
 	}
 	var asJSON bool
@@ -83,25 +81,18 @@ the settings that only it reads; a fault not_here, if this machine lacks what it
 		ValidArgsFunction: func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			switch {
 			case len(args) == 0:
-				return beginning(names, typed), cobra.ShellCompDirectiveNoFileComp
-			case len(args) == 1 && args[0] == names[0]:
+				return beginning(topicNames(), typed), cobra.ShellCompDirectiveNoFileComp
+			case len(args) == 1 && args[0] == topics[0].name:
 				return nil, cobra.ShellCompDirectiveFilterDirs
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			topic, folders := names[0], args[min(len(args), 1):]
+			topic, folders := topics[0].name, args[min(len(args), 1):]
 			if len(args) > 0 {
 				topic = args[0]
 			}
-			at := slices.Index(names, topic)
-			switch {
-			case at < 0:
-				return app.Usagef("nothing to list under %q", topic).Hint("sim list takes one of %s", strings.Join(names, ", "))
-			case at > 0 && len(folders) > 0:
-				return app.Usagef("only scenarios are in a folder").Hint("sim list %s", topic)
-			}
-			list, err := topics[at].list(a, folders)
+			list, err := a.list(topic, folders)
 			if err != nil {
 				return err
 			}
@@ -110,6 +101,26 @@ the settings that only it reads; a fault not_here, if this machine lacks what it
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the list as JSON")
 	return c
+}
+
+func topicNames() (names []string) {
+	for _, t := range topics {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+// list is what there is of a topic. Only scenarios are in folders.
+func (a *cli) list(topic string, folders []string) ([]listed, error) {
+	names := topicNames()
+	at := slices.Index(names, topic)
+	switch {
+	case at < 0:
+		return nil, app.Usagef("nothing to list under %q", topic).Hint("sim list takes one of %s", strings.Join(names, ", "))
+	case at > 0 && len(folders) > 0:
+		return nil, app.Usagef("only scenarios are in a folder").Hint("sim list %s", topic)
+	}
+	return topics[at].list(a, folders)
 }
 
 func (a *cli) printList(list []listed, asJSON bool) error {

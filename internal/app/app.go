@@ -56,6 +56,8 @@ type Permit struct {
 	PasswordEnv string
 	// PlainPassword: the password may be sent without TLS to servers that are not on this machine.
 	PlainPassword bool
+	// ProgramHint says how lock programs can be permitted; empty: by the command line of the request.
+	ProgramHint string
 }
 
 // Listener is told what is going on; nil: nobody is. Calls may come from several goroutines, one at a time.

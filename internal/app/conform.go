@@ -54,7 +54,7 @@ func Conform(ctx context.Context, env *Env, r request.Conform, l Listener) (*Con
 			Hint("conform 'sim lock %s'", r.Command)
 	}
 	if !env.Permit.Lock {
-		return nil, errNotPermitted(r.Command)
+		return nil, env.notPermitted(r.Command)
 	}
 	nodes := string(server.Auto)
 	where := &place{world: &r.World, nodes: &nodes, redis: r.Redis}

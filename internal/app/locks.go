@@ -50,7 +50,7 @@ func (e *Env) standIn(command string) (*scenario.StandIn, error) {
 	}
 	if _, ours := lock.Lookup(words[0]); !ours {
 		if !e.Permit.Lock {
-			return nil, errNotPermitted(command)
+			return nil, e.notPermitted(command)
 		}
 		return &scenario.StandIn{Program: &lock.Program{Command: words}}, nil
 	}
@@ -64,10 +64,10 @@ func (e *Env) standIn(command string) (*scenario.StandIn, error) {
 	return scenario.NewBuiltIn(config, e.Version), err
 }
 
-// errNotPermitted refuses a lock program that the user's own command line does not name.
-func errNotPermitted(command string) error {
+// notPermitted refuses a lock program that the user's own command line does not name.
+func (e *Env) notPermitted(command string) error {
 	return Usagef("the lock %q is a program, which is not started without a word from the user", command).
-		Hint("name it on the command line")
+		Hint("%s", cmp.Or(e.Permit.ProgramHint, "name it on the command line"))
 }
 
 // splitCommand splits the command of a lock program as a shell would.
@@ -212,19 +212,19 @@ func asPrograms(list []*scenario.Scenario, self string) {
 // checkPrograms makes sure that the programs which scenarios name may be started.
 func (e *Env) checkPrograms(list []*scenario.Scenario) error {
 	for _, s := range list {
-		programs := programsOf(s)
+		programs := ProgramsOf(s)
 		switch {
 		case len(programs) == 0:
 		case !e.Permit.Programs:
 			return Usagef("%s names programs to run on this machine:\n  %s", s.File, strings.Join(programs, "\n  ")).
-				Hint("read them; if they are safe, run with --allow-programs")
+				Hint("%s", cmp.Or(e.Permit.ProgramHint, "read them; if they are safe, run with --allow-programs"))
 		}
 	}
 	return nil
 }
 
-// programsOf are the lock programs that a scenario names, as a person can judge them.
-func programsOf(s *scenario.Scenario) []string {
+// ProgramsOf are the lock programs that a scenario names, as a person can judge them.
+func ProgramsOf(s *scenario.Scenario) []string {
 	var list []string
 	for i := range s.Variants {
 		p := s.Variants[i].Setup.Lock.Program

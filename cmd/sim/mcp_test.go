@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -253,9 +254,10 @@ func TestAgentsMayNot(t *testing.T) {
 	for _, path := range []string{"../elsewhere/secret.yaml", filepath.Join(top, "elsewhere/secret.yaml"), "secret.yaml", "secret", "out/secret.yaml"} {
 		a.refuses("show_scenario", args{"scenario": path}, outside)
 		a.refuses("run_scenario", args{"scenario": path}, outside)
-		a.refuses("explain_run", args{"run": path}, "run")
 	}
-	a.refuses("explain_run", args{"run": filepath.Join(top, "elsewhere")}, outside)
+	for _, path := range []string{"../elsewhere", filepath.Join(top, "elsewhere"), "out", "secret.yaml"} {
+		a.refuses("explain_run", args{"run": path}, outside)
+	}
 	for _, path := range []string{"../new.yaml", filepath.Join(top, "new.yaml"), "out/new.yaml", "a/../../new.yaml"} {
 		a.refuses("write_scenario", args{"file": path, "yaml": ofAgent}, "")
 	}
@@ -344,5 +346,51 @@ func TestAgentsWithPrograms(t *testing.T) {
 	plain := startAgent(t, dir)
 	if text := plain.does("run_scenario", args{"scenario": "gc-pause"}, &ran); !strings.Contains(text, "note: sim.yaml names a lock program, which is not started") {
 		t.Errorf("no note:\n%s", text)
+	}
+}
+
+// TestAgentsLines: what sim mcp writes are JSON-RPC messages, one a line, and nothing else.
+func TestAgentsLines(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("sim", "mcp")
+	cmd.Dir = t.TempDir()
+	stdin, err1 := cmd.StdinPipe()
+	stdout, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	lines := make(chan string)
+	go func() {
+		for s := bufio.NewScanner(stdout); s.Scan(); {
+			lines <- s.Text()
+		}
+		close(lines)
+	}()
+	for _, c := range []struct{ say, hear string }{
+		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},` +
+			`"clientInfo":{"name":"t","version":"1"}}}`, `"name":"redlock-sim"`},
+		{`{"jsonrpc":"2.0","method":"notifications/initialized"}`, ""},
+		{`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_scenario","arguments":{"scenario":"gc-pause"}}}`,
+			`"outcome":"as expected"`},
+		{`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"run_scenario","arguments":{"seed":"x"}}}`, `"isError":true`},
+		{`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"no_such_tool"}}`, `"error":`},
+	} {
+		if _, err := io.WriteString(stdin, c.say+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if c.hear == "" {
+			continue
+		}
+		line := suite.Receive(t, "an answer", lines)
+		if !json.Valid([]byte(line)) || !strings.Contains(line, c.hear) || !strings.Contains(line, `"jsonrpc":"2.0"`) {
+			t.Errorf("%s\nis answered by\n%s\nwant %s", c.say, line, c.hear)
+		}
+	}
+	_ = stdin.Close()
+	if line, more := <-lines; more {
+		t.Errorf("one line too many: %s", line)
+	}
+	if err := suite.Ends(t, cmd); err != nil {
+		t.Error(err)
 	}
 }

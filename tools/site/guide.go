@@ -79,6 +79,7 @@ func (s *site) guide() error {
 		}
 		written = append(written, string(g)+".md")
 		p := &page{File: w.File, Title: w.Title, Kind: "guide", Lead: w.Lead, Source: guideFolder + "/" + string(g) + ".md"}
+		p.Text, p.From = w.text(), p.Source
 		if err := s.add(p, "way.tmpl", w); err != nil {
 			return err
 		}
@@ -134,5 +135,6 @@ func (s *site) document(file, target, kind string) error {
 	if err != nil {
 		return err
 	}
-	return s.add(&page{File: target, Title: d.Title, Kind: kind, Lead: d.Lead, Source: file}, "document.tmpl", d)
+	return s.add(&page{File: target, Title: d.Title, Kind: kind, Lead: d.Lead, Source: file, Text: d.Text, From: file},
+		"document.tmpl", d)
 }

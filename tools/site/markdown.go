@@ -32,6 +32,8 @@ type document struct {
 	// Lead is its first paragraph, as plain text.
 	Lead string
 	HTML template.HTML
+	// Text is what is below its heading, as it is in the file.
+	Text string
 }
 
 // convert reads a file of Markdown of the repository, for a page of the site. Its heading becomes the title.
@@ -48,6 +50,7 @@ func (s *site) convert(file, target string) (*document, error) {
 		return nil, fmt.Errorf("%s: want a heading first", file)
 	}
 	d.Title = plain(heading, source)
+	_, d.Text, _ = strings.Cut(string(source), "\n")
 	tree.RemoveChild(tree, heading)
 	if first, ok := tree.FirstChild().(*ast.Paragraph); ok {
 		d.Lead = plain(first, source)

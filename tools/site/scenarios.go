@@ -196,6 +196,7 @@ func (s *site) scenarioPages() error {
 		for _, v := range sc.Variants {
 			data.Figures = append(data.Figures, figure{sc, v, p.Up(), s.play})
 		}
+		p.Text, p.From = sc.text(data.Way), p.Source
 		if err := s.add(p, "scenario.tmpl", data); err != nil {
 			return err
 		}
@@ -208,6 +209,7 @@ func (s *site) scenarioPages() error {
 	}
 	p := &page{File: "scenarios/index.html", Title: "All experiments",
 		Kind: "scenarios", Lead: "Every scenario that sim ships, by the guarantee that it puts to the test."}
+	p.Text, p.From = groupsText(groups), "scenarios/README.md"
 	return s.add(p, "scenarios.tmpl", groups)
 }
 

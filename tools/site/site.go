@@ -50,7 +50,9 @@ type page struct {
 	// Source is the file of the repository that it is made from; empty: it is made from more than one.
 	Source string
 	Body   template.HTML
-	site   *site
+	// Text is the page as Markdown without its heading, links as in the file From of the repository; empty: it has none.
+	Text, From string
+	site       *site
 }
 
 // Up leads from the page to the site's folder.
@@ -83,7 +85,7 @@ func build(ctx context.Context, root, out, play string) error {
 		return err
 	}
 	playground := func() error { return s.copyPlayground(play) }
-	steps := []func() error{s.guide, s.scenarioPages, s.docs, s.searchPage, playground, s.recordPage, s.home, s.write, s.assets}
+	steps := []func() error{s.guide, s.scenarioPages, s.docs, s.searchPage, playground, s.recordPage, s.home, s.write, s.writeMarkdown, s.assets}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
@@ -215,6 +217,7 @@ func (s *site) home() error {
 	}
 	p := &page{File: "index.html", Title: "How Redis locks fail, and what to do about it",
 		Kind: "home", Lead: "A field guide: each way in which a Redis lock fails, shown by an experiment."}
+	p.Text, p.From = homeText(data.Safety, data.Liveness), "README.md"
 	return s.add(p, "home.tmpl", data)
 }
 

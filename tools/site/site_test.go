@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/text"
 	"golang.org/x/net/html"
 
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest/tab"
@@ -140,6 +142,83 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// Each page is there as Markdown, in which every link leads to a file that is there, and to a heading that it has; llms.txt lists them all.
+func TestMarkdown(t *testing.T) {
+	t.Parallel()
+	root := theSite(t)
+	leads := func(file string) (list []string) {
+		source, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = ast.Walk(converter.Parser().Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+			switch n := n.(type) {
+			case *ast.Link:
+				if entering {
+					list = append(list, string(n.Destination))
+				}
+			case *ast.Image:
+				if entering {
+					list = append(list, string(n.Destination))
+				}
+			}
+			return ast.WalkContinue, nil
+		})
+		return list
+	}
+	listed := leads("llms.txt")
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, ".html") {
+			return err
+		}
+		name, err := filepath.Rel(root, file)
+		if name == "search.html" || name == "playground.html" || name == "track-record.html" || strings.HasSuffix(name, "-report.html") {
+			return err
+		}
+		markdown := strings.TrimSuffix(filepath.ToSlash(name), ".html") + ".md"
+		if !slices.Contains(listed, markdown) {
+			t.Errorf("llms.txt has no %s", markdown)
+		}
+		if !slices.Contains(parse(t, file).leads, path.Base(markdown)) {
+			t.Errorf("%s does not lead to its Markdown", name)
+		}
+		for _, to := range leads(markdown) {
+			u, err := url.Parse(to)
+			if err != nil || u.Scheme != "" {
+				if err != nil || u.Scheme == "file" {
+					t.Errorf("%s: %q: %v", markdown, to, err)
+				}
+				continue
+			}
+			target := markdown
+			if u.Path != "" {
+				target = path.Join(path.Dir(markdown), u.Path)
+			}
+			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+				t.Errorf("%s: there is no %s", markdown, target)
+			} else if page, ok := strings.CutSuffix(target, ".md"); ok && !parse(t, filepath.Join(root, page+".html")).anchors[u.Fragment] {
+				t.Errorf("%s: %s has no #%s", markdown, target, u.Fragment)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(listed) < 200 || len(listed) != len(slices.Compact(slices.Sorted(slices.Values(listed)))) {
+		t.Errorf("llms.txt lists %d pages, or one twice", len(listed))
+	}
+	page, err := os.ReadFile(filepath.Join(root, "scenarios/gc-pause.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"# ", "| linearizable-resource | violated |", "one update is lost", "name: gc-pause"} {
+		if !strings.Contains(string(page), part) {
+			t.Errorf("the Markdown of gc-pause has no %q", part)
+		}
+	}
+}
+
 // Every guarantee and every scenario has its page, with a picture for each variant.
 func TestPagesOfAll(t *testing.T) {
 	t.Parallel()
@@ -185,7 +264,7 @@ func TestListOfDocs(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range files {
-			if want := "../" + folder + "/" + f.Name(); !slices.Contains(list.leads, want) {
+			if want := "../" + folder + "/" + f.Name(); strings.HasSuffix(want, ".html") && !slices.Contains(list.leads, want) {
 				t.Errorf("docs/README.md does not lead to %s", want)
 			}
 		}

@@ -36,6 +36,7 @@ var ownTests = map[string]string{
 	"docs/internals/adding-a-property.md": "internal/testkit/docstest",
 	"docs/internals/adding-a-workload.md": "internal/testkit/docstest",
 	"docs/guide/locktest.md":              "locktest",
+	recipesPage:                           "TestRecipes",
 }
 
 // long are the pages with commands that take long: make test looks at their words alone.

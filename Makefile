@@ -253,10 +253,11 @@ vuln: ## Look for known vulnerabilities in what is used
 	for m in . $(MODULES); do (cd $$m && $(GO) run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) ./...) || exit 1; done
 
 .PHONY: schema
-schema: build ## Write docs/scenario.schema.json, docs/result.schema.json and docs/card.schema.json anew
+schema: build ## Write the schemas of docs anew: scenario, result, card, output
 	$(BIN)/sim schema > docs/scenario.schema.json
 	$(BIN)/sim schema result > docs/result.schema.json
 	$(BIN)/sim schema card > docs/card.schema.json
+	$(BIN)/sim schema output > docs/output.schema.json
 
 .PHONY: golden
 golden: ## Write all files anew that tests compare with what they get (look at the difference)

@@ -21,6 +21,11 @@ var ResultPage string
 //go:embed reference/audit.md
 var AuditPage string
 
+// OutputPage is the page that says what commands print with --json.
+//
+//go:embed reference/output.md
+var OutputPage string
+
 // ScenarioSchema is the JSON Schema of scenarios.
 //
 //go:embed scenario.schema.json

@@ -84,11 +84,7 @@ func (a *cli) tellChecked(c *app.CheckResult, asJSON bool) error {
 		return a.tellModel(c.File, c.Model, asJSON)
 	}
 	if asJSON {
-		return a.printJSON(struct {
-			File       string            `json:"file"`
-			Truncated  bool              `json:"truncated,omitempty"`
-			Properties []checker.Finding `json:"properties"`
-		}{c.File, c.Truncated, c.Findings})
+		return a.printJSON(checkedFile{File: c.File, Truncated: c.Truncated, Properties: c.Findings})
 	}
 	for _, finding := range c.Findings {
 		fmt.Fprintf(a.stdout, "%s: %s %s: %s\n", c.File, finding.Property, finding.Verdict, finding.Why)

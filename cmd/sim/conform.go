@@ -119,11 +119,7 @@ func (a *cli) makeConform(ctx context.Context, r request.Conform, p *conformPrin
 		return nil, err
 	}
 	if p.json {
-		return result, a.printJSON(struct {
-			*conform.Result
-			Conforms bool   `json:"conforms"`
-			Logs     string `json:"logs,omitempty"`
-		}{result.Result, result.Conforms(), result.Logs})
+		return result, a.printJSON(conformed{result.Result, result.Conforms(), result.Logs})
 	}
 	p.summary(result.Result, result.Logs)
 	return result, nil

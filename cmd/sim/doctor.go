@@ -17,7 +17,7 @@ import (
 )
 
 func newDoctorCommand(a *cli) *cobra.Command {
-	var clean bool
+	var clean, asJSON bool
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "List what is installed, what is missing, and how to install it",
@@ -30,54 +30,73 @@ Docker containers, volumes and networks. If a run was killed (SIGKILL), containe
 and the rest if sim cleaner was killed, too: the next live run removes it, or --clean does.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if clean && asJSON {
+				return app.Usagef("--clean and --json do not go together: choose one")
+			}
 			if clean {
 				return a.clean(c.Context())
 			}
-			return a.doctor(c.Context())
+			return a.doctor(c.Context(), asJSON)
 		},
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print the list as JSON")
 	c.Flags().BoolVar(&clean, "clean", false, "remove what killed runs left behind")
 	return c
 }
 
+// doctored is what sim doctor prints with --json.
+type doctored struct {
+	Checks []doctorCheck `json:"checks"`
+}
+
+type doctorCheck struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+	// Found is what is there, Problem what is missing, For what needs it.
+	Found   string `json:"found,omitempty"`
+	Problem string `json:"problem,omitempty"`
+	For     string `json:"for,omitempty"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// The states of what sim doctor looks at.
+const (
+	stateOK       = "ok"
+	stateOptional = "optional"
+	stateMissing  = "MISSING"
+)
+
 // elsewhere is what sim doctor says where there is no live world.
-const elsewhere = `ok       virtual world                    sim run --world virtual, sim search, sim exhaust, sim sweep, sim replay
-ok       stored runs                      sim check, sim report, sim compare, sim export, sim serve
-MISSING  live world                       sim run with real servers (--nodes) and lock programs (--lock), sim conform, sim lock
-MISSING  ` + inVirtualTime + `  on Linux on amd64 alone; a built-in lock runs with --world virtual
-`
+var elsewhere = []doctorCheck{
+	{Name: "virtual world", State: stateOK, Found: "sim run --world virtual, sim search, sim exhaust, sim sweep, sim replay"},
+	{Name: "stored runs", State: stateOK, Found: "sim check, sim report, sim compare, sim export, sim serve"},
+	{Name: "live world", State: stateMissing, Found: "sim run with real servers (--nodes) and lock programs (--lock), sim conform, sim lock"},
+	{Name: inVirtualTime, State: stateMissing, Found: "on Linux on amd64 alone; a built-in lock runs with --world virtual"},
+}
 
 const inVirtualTime = "virtual time with real programs"
 
-func (a *cli) doctor(ctx context.Context) error {
+func (a *cli) doctor(ctx context.Context, asJSON bool) error {
 	if err := a.env().Live(); err != nil {
-		fmt.Fprint(a.stdout, elsewhere)
-		return err
+		return errors.Join(a.printDoctor(elsewhere, asJSON), err)
 	}
 	if err := machine.Adopt(); err != nil { // what a program leaves behind that is asked for its version
 		return err
 	}
 	defer machine.KillOrphans()
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	var list []doctorCheck
 	missing := false
 	for _, c := range append(server.Examine(ctx), examineVirtualTime(launch.Available())) {
-		mark := "ok"
+		one := doctorCheck{Name: c.Name, State: stateOK, Found: c.Found}
 		if c.Err != nil {
-			mark = "optional"
+			one.State, one.Problem, one.For, one.Hint = stateOptional, c.Err.Error(), c.For, c.Hint
 			if c.Required {
-				mark, missing = "MISSING", true
+				one.State, missing = stateMissing, true
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", mark, c.Name, c.Found)
-		if c.Err != nil {
-			needed := ""
-			if c.For != "" {
-				needed = "; needed for " + c.For
-			}
-			fmt.Fprintf(w, "\t\t%v%s\n\t\thint: %s\n", c.Err, needed, c.Hint)
-		}
+		list = append(list, one)
 	}
-	if err := w.Flush(); err != nil {
+	if err := a.printDoctor(list, asJSON); err != nil {
 		return err
 	}
 	if missing {
@@ -85,6 +104,24 @@ func (a *cli) doctor(ctx context.Context) error {
 			Err: errors.New("something that every live run needs is missing; --world virtual runs without it")}
 	}
 	return nil
+}
+
+func (a *cli) printDoctor(list []doctorCheck, asJSON bool) error {
+	if asJSON {
+		return a.printIndented(doctored{list})
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	for _, c := range list {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", c.State, c.Name, c.Found)
+		if c.Problem != "" {
+			needed := ""
+			if c.For != "" {
+				needed = "; needed for " + c.For
+			}
+			fmt.Fprintf(w, "\t\t%s%s\n\t\thint: %s\n", c.Problem, needed, c.Hint)
+		}
+	}
+	return w.Flush()
 }
 
 // examineVirtualTime puts into one what programs in virtual time use of the machine: what is missing, or what is otherwise.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
@@ -31,6 +32,7 @@ type exhaustFlags struct {
 	lasts time.Duration
 	out   string
 	jobs  int
+	json  bool
 }
 
 func newExhaustCommand(a *cli) *cobra.Command {
@@ -65,6 +67,7 @@ violates a property, 2 not exhausted or undecided, 3 bad scenario or flags,
 	c.Flags().Uint64Var(&f.most, "most", 1_000_000, "give up after this many schedules; 0: never")
 	c.Flags().DurationVar(&f.lasts, "for", 0, "give up after this time (default: never)")
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor)")
+	c.Flags().BoolVar(&f.json, "json", false, "print what came of it as JSON")
 	c.Flags().StringVar(&f.out, "out", filepath.Join(a.project.Out, "found"), "folder for the histories of violations")
 	return c
 }
@@ -102,6 +105,12 @@ func (a *cli) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 	if err != nil {
 		return err
 	}
+	if f.json {
+		if err := a.printExhausted(&x, &v.Setup, &out, f.out); err != nil {
+			return err
+		}
+		return app.Ended(ctx, "interrupted", out.Violated(), leftOpen(&out))
+	}
 	fmt.Fprintf(a.stdout, "%s   %s   %s of at most %s in %.1f s, %s cut short\n",
 		s.Name, v.Name, words.Count(out.Schedules, "schedule"),
 		words.Count(out.Steps, "step"), time.Since(began).Seconds(), words.Count(out.Cut, "other"))
@@ -109,8 +118,65 @@ func (a *cli) exhaust(ctx context.Context, file string, f exhaustFlags) error {
 	if err := a.printVerdicts(s.Name, &out, f.out); err != nil {
 		return err
 	}
-	undecided := !out.All || out.Unfinished > 0 || slices.ContainsFunc(out.Verdicts, func(v explore.Verdicts) bool { return v.Holds == 0 })
-	return app.Ended(ctx, "interrupted", out.Violated(), undecided)
+	return app.Ended(ctx, "interrupted", out.Violated(), leftOpen(&out))
+}
+
+// leftOpen reports that not every property was decided.
+func leftOpen(out *explore.Exhausted) bool {
+	return !out.All || out.Unfinished > 0 || slices.ContainsFunc(out.Verdicts, func(v explore.Verdicts) bool { return v.Holds == 0 })
+}
+
+// exhausted is what sim exhaust prints with --json.
+type exhausted struct {
+	Scenario   string             `json:"scenario"`
+	Variant    string             `json:"variant"`
+	Bounds     string             `json:"bounds"`
+	All        bool               `json:"all"`
+	Schedules  uint64             `json:"schedules"`
+	Cut        uint64             `json:"cut"`
+	Unfinished uint64             `json:"unfinished"`
+	Steps      int                `json:"steps"`
+	Properties []exhaustedVerdict `json:"properties"`
+}
+
+type exhaustedVerdict struct {
+	Property string          `json:"property"`
+	Verdict  checker.Verdict `json:"verdict"`
+	Why      string          `json:"why"`
+	Holds    uint64          `json:"holds"`
+	Violated uint64          `json:"violated"`
+	Unknown  uint64          `json:"unknown"`
+	// First is the finding of the first violation, History the file with its history.
+	First   *checker.Finding `json:"first,omitempty"`
+	History string           `json:"history,omitempty"`
+}
+
+// printExhausted prints it for programs.
+func (a *cli) printExhausted(x *explore.Exhaust, s *scenario.Setup, out *explore.Exhausted, dir string) error {
+	told := exhausted{Scenario: x.Scenario.Name, Variant: x.Variant, Bounds: bounds(s, x.Late), All: out.All, Schedules: out.Schedules,
+		Cut: out.Cut, Unfinished: out.Unfinished, Steps: out.Steps}
+	for _, v := range out.Verdicts {
+		one := exhaustedVerdict{Property: string(v.Property), Verdict: checker.Unknown, Why: verdictOfAll(out, &v),
+			Holds: v.Holds, Violated: v.Violated, Unknown: v.Unknown}
+		switch {
+		case v.Violated > 0:
+			var err error
+			if one.History, err = keepFirst(x.Scenario.Name, dir, &v); err != nil {
+				return err
+			}
+			one.Verdict, one.First = checker.Violated, v.First
+		case out.All && out.Unfinished == 0 && v.Holds > 0:
+			one.Verdict = checker.Holds
+		}
+		told.Properties = append(told.Properties, one)
+	}
+	return a.printIndented(told)
+}
+
+// keepFirst writes the history of the first violation to a file.
+func keepFirst(name, dir string, v *explore.Verdicts) (file string, err error) {
+	file = filepath.Join(dir, fmt.Sprintf("%.40s-exhaust-%s.jsonl", name, v.Property))
+	return file, machine.WriteFile(file, func(w io.Writer) error { return history.Encode(w, v.History) })
 }
 
 // bounds says within what everything was tried.
@@ -141,8 +207,8 @@ func (a *cli) printVerdicts(name string, out *explore.Exhausted, dir string) err
 				fmt.Fprintf(a.stdout, "      %.6f s  %s\n", sentence.At.Seconds(), sentence.Text)
 			}
 		}
-		file := filepath.Join(dir, fmt.Sprintf("%.40s-exhaust-%s.jsonl", name, v.Property))
-		if err := machine.WriteFile(file, func(w io.Writer) error { return history.Encode(w, v.History) }); err != nil {
+		file, err := keepFirst(name, dir, &v)
+		if err != nil {
 			return err
 		}
 		fmt.Fprintf(a.stdout, "    history  %s\n", file)

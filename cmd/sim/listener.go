@@ -54,9 +54,13 @@ func (l *listener) hear(e app.Event) {
 	case app.Searching:
 		l.meter(func() string { return searchLine(e) })
 	case app.Searched:
-		l.printSearch(e.SearchResult)
+		if !l.asJSON {
+			l.printSearch(e.SearchResult)
+		}
 	case app.FoundOne:
-		l.printFound(e.Found)
+		if !l.asJSON {
+			l.printFound(e.Found)
+		}
 	case app.SweepProgress:
 		l.meter(func() string { return fmt.Sprintf("%d of %s", e.Done, words.Count(e.Of, "point")) })
 	}

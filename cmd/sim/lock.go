@@ -1,8 +1,7 @@
 package main
 
 import (
-	"fmt"
-	"text/tabwriter"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +13,7 @@ import (
 
 func newLockCommand(a *cli) *cobra.Command {
 	var switches []string
-	var obey bool
+	var obey, asJSON bool
 	c := &cobra.Command{
 		Use:   "lock [NAME]",
 		Short: "Run a built-in lock as a lock program, or list those that can run so",
@@ -33,8 +32,11 @@ Without a name, the locks are listed.`,
 		ValidArgs:   wordsOfLocks(),
 		Annotations: ownDefaults,
 		RunE: func(_ *cobra.Command, args []string) error {
+			if asJSON && len(args) > 0 {
+				return app.Usagef("--json is for the list of locks: name none")
+			}
 			if len(args) == 0 {
-				return a.listPrograms()
+				return a.listPrograms(asJSON)
 			}
 			if err := a.env().Live(); err != nil {
 				return err
@@ -51,6 +53,7 @@ Without a name, the locks are listed.`,
 	}
 	c.Flags().StringArrayVar(&switches, "switch", nil, "switch off a safety rule of the lock (repeatable); sim list switches lists them")
 	registerSwitches(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "print the list of locks as JSON")
 	c.Flags().BoolVar(&obey, "obey", false,
 		"also switch off the rules that the options of the message \"setup\" name, as the scenario's own lock does")
 	return c
@@ -73,10 +76,7 @@ func wordsOfLocks() (names []string) {
 	return names
 }
 
-func (a *cli) listPrograms() error {
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 3, ' ', 0)
-	for _, l := range programs() {
-		fmt.Fprintf(w, "%s\t%s\n", l.Name, l.Title)
-	}
-	return w.Flush()
+func (a *cli) listPrograms(asJSON bool) error {
+	names := wordsOfLocks()
+	return a.printList(slices.DeleteFunc(listLocks(), func(l listed) bool { return !slices.Contains(names, l.Name) }), asJSON)
 }

@@ -82,9 +82,9 @@ type unclosed struct{ io.Writer }
 func (unclosed) Close() error { return nil }
 
 // instructions are what an agent reads first.
-const instructions = `sim puts Redis locks on trial under faults: pauses, network faults, clock jumps, crashes. Runs are in virtual time: the same seed
-makes the same run. Start with read_docs (without a page it lists them) and list. "violated" is a fact about a run; "holds" means that
-nothing was found in this run. A report always names its replay command.`
+const instructions = `sim puts Redis locks on trial under faults: pauses, network faults, clock jumps, crashes. Runs are in virtual
+time: the same seed makes the same run. Start with list, and with read_docs, which lists the pages. "violated" is a fact about a
+run; "holds" means that this run did not violate it. A run always names the command line that repeats it.`
 
 // server has the tools. The calls end with ctx.
 func (m *agents) server(ctx context.Context) *mcp.Server {
@@ -92,8 +92,8 @@ func (m *agents) server(ctx context.Context) *mcp.Server {
 		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}})
 	addTool(ctx, s, reads("list", "List what can be run and what can stand in a scenario. Topics: "+strings.Join(topicNames(), ", ")+
 		". Each item of scenarios has the name that run_scenario takes."), m.listTopic)
-	addTool(ctx, s, reads("show_scenario", "Show the YAML of a scenario: one that sim ships, or a file. Write new ones after such an example."),
-		m.showScenario)
+	addTool(ctx, s, reads("show_scenario", "Show the YAML of a scenario: one that sim ships, or a file. "+
+		"Write new ones after such an example."), m.showScenario)
 	addTool(ctx, s, reads("check_scenario", "Check the YAML of a scenario without running it: all mistakes with line, column and a hint."),
 		m.checkScenario)
 	addTool(ctx, s, adds("write_scenario", "Check the YAML of a scenario, and write it as a new file below the folder in which sim mcp "+
@@ -103,11 +103,11 @@ func (m *agents) server(ctx context.Context) *mcp.Server {
 		"of a violation, and the report's path. Name it, or give its YAML."), m.runScenario)
 	addTool(ctx, s, adds("search", "Search for schedules of faults that break a lock: the scenario is run many times with random faults. "+
 		"What is found is shrunk, and written as scenarios with reports."), m.search)
-	addTool(ctx, s, reads("explain_run", "Explain a stored run: it is judged again by the checker of this version; the verdicts, and what happened."),
-		m.explainRun)
+	addTool(ctx, s, reads("explain_run", "Explain a stored run: it is judged again by the checker of this version; the verdicts, "+
+		"and what happened."), m.explainRun)
 	if m.programs {
-		addTool(ctx, s, adds("conform", "Check that a lock program speaks the lock protocol and behaves as a lock. Do this before all else with a new one."),
-			m.conformTool)
+		addTool(ctx, s, adds("conform", "Check that a lock program speaks the lock protocol and behaves as a lock. "+
+			"Do this before all else with a new one."), m.conformTool)
 		addTool(ctx, s, adds("audit", "Make the report card of a lock: which guarantees it keeps and which it breaks. It takes minutes; "+
 			"name guarantees to put fewer to the test."), m.auditTool)
 	}
@@ -284,5 +284,6 @@ func inside(folder *os.Root, path string) error {
 }
 
 func outside(path string) error {
-	return app.Usagef("%q is not below the folder in which sim mcp was started", path).Hint("give a path from that folder, such as locks/my-lock.yaml")
+	return app.Usagef("%q is not below the folder in which sim mcp was started", path).
+		Hint("give a path from that folder, such as locks/my-lock.yaml")
 }

@@ -143,7 +143,8 @@ func TestAgents(t *testing.T) {
 		}
 	}
 	var list listOut
-	if a.does("list", args{"match": "gc-pause"}, &list); !slices.ContainsFunc(list.Items, func(l listed) bool { return l.Name == "gc-pause" }) {
+	a.does("list", args{"match": "gc-pause"}, &list)
+	if !slices.ContainsFunc(list.Items, func(l listed) bool { return l.Name == "gc-pause" }) {
 		t.Errorf("no gc-pause in %v", list)
 	}
 	if text := a.does("list", args{"topic": "faults"}, nil); !strings.Contains(text, "pause") {
@@ -195,7 +196,7 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// TestAgentsSearch: a search tells how far it is and what it found, and what it found runs; a text is kept, so that its runs can be repeated.
+// TestAgentsSearch: a search tells what it found, and that runs; a text is kept, so that its runs can be repeated.
 func TestAgentsSearch(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -251,7 +252,8 @@ func TestAgentsMayNot(t *testing.T) {
 	a.refuses("run_scenario", args{"scenario": "gc-pause", "allow_programs": true}, "allow_programs")
 
 	outside := "not below the folder"
-	for _, path := range []string{"../elsewhere/secret.yaml", filepath.Join(top, "elsewhere/secret.yaml"), "secret.yaml", "secret", "out/secret.yaml"} {
+	secret := filepath.Join(top, "elsewhere/secret.yaml")
+	for _, path := range []string{"../elsewhere/secret.yaml", secret, "secret.yaml", "secret", "out/secret.yaml"} {
 		a.refuses("show_scenario", args{"scenario": path}, outside)
 		a.refuses("run_scenario", args{"scenario": path}, outside)
 	}
@@ -344,7 +346,8 @@ func TestAgentsWithPrograms(t *testing.T) {
 	a.refuses("audit", args{"lock": "sim lock set-nx-px", "guarantees": []string{"luck"}}, "luck")
 
 	plain := startAgent(t, dir)
-	if text := plain.does("run_scenario", args{"scenario": "gc-pause"}, &ran); !strings.Contains(text, "note: sim.yaml names a lock program, which is not started") {
+	text := plain.does("run_scenario", args{"scenario": "gc-pause"}, &ran)
+	if !strings.Contains(text, "note: sim.yaml names a lock program, which is not started") {
 		t.Errorf("no note:\n%s", text)
 	}
 }

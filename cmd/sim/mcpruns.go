@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -30,7 +31,7 @@ func (m *agents) chosenLock(c *call, in ownLock) string {
 	case in.Lock != nil:
 		return *in.Lock
 	case m.project.Lock != "" && !m.programs:
-		_, _ = c.printed.Write([]byte("note: sim.yaml names a lock program, which is not started: " + programHint + "; the lock is the scenario's own\n"))
+		fmt.Fprintf(&c.printed, "note: sim.yaml names a lock program, which is not started: %s; the lock is the scenario's own\n", programHint)
 		return ""
 	}
 	return m.project.Lock
@@ -79,7 +80,8 @@ var outcomes = map[int]string{app.ExitMet: "as expected", app.ExitUnexpected: "n
 // tellRun is a run for programs. Much of it may quote what a lock program printed.
 func tellRun(t *trial.Trial) toldRun {
 	r := t.Result
-	out := toldRun{Scenario: r.Scenario, World: r.World, Seed: r.Seed, Folder: shortPath(t.Dir), Report: shortPath(t.Report), Replay: fit(r.Replay)}
+	out := toldRun{Scenario: r.Scenario, World: r.World, Seed: r.Seed, Folder: shortPath(t.Dir), Report: shortPath(t.Report),
+		Replay: fit(r.Replay)}
 	out.Outcome = cmp.Or(outcomes[app.ExitOf(r, false)], "failed")
 	if r.Interrupted && out.Outcome == outcomes[app.ExitMet] {
 		out.Outcome = outcomes[app.ExitUndecided]
@@ -162,7 +164,10 @@ type searchIn struct {
 	StopAt     int      `json:"stop_at,omitempty" jsonschema:"stop after this many violations that are confirmed"`
 }
 
+// searchOut is a search for programs, also as sim search prints it with --json.
 type searchOut struct {
+	Scenario   string        `json:"scenario"`
+	Variant    string        `json:"variant"`
 	Outcome    string        `json:"outcome" jsonschema:"violated, nothing found, or undecided"`
 	Undecided  string        `json:"undecided,omitempty" jsonschema:"why nothing can be said"`
 	Runs       uint64        `json:"runs"`
@@ -218,7 +223,7 @@ func (m *agents) search(ctx context.Context, c *call, in searchIn) (out searchOu
 
 // tellSearch is a search for programs.
 func tellSearch(s *app.SearchResult) searchOut {
-	out := searchOut{Outcome: "nothing found", Runs: s.Report.Runs, Behaviours: uint64(s.Report.Behaviours), Replay: fit(s.Again)}
+	out := searchOut{Scenario: s.Of.Scenario.Name, Variant: s.Of.Variant, Outcome: "nothing found", Runs: s.Report.Runs, Behaviours: uint64(s.Report.Behaviours), Replay: fit(s.Again)}
 	for _, class := range s.Report.Classes {
 		out.Violated = append(out.Violated, searchClass{class.Name, class.Runs})
 	}

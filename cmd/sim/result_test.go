@@ -12,12 +12,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	invopop "github.com/invopop/jsonschema"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/redlock-sim/redlock-sim/docs"
 	"github.com/redlock-sim/redlock-sim/internal/app"
+	"github.com/redlock-sim/redlock-sim/internal/app/campaign"
+	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
@@ -36,6 +39,7 @@ func TestSchemasAreDocumented(t *testing.T) {
 	}{
 		"result": {docs.ResultPage, nil, report.Schema},
 		"card":   {docs.AuditPage, []string{docs.ResultPage}, card.Schema},
+		"output": {docs.OutputPage, []string{docs.ResultPage}, outputSchema},
 	} {
 		var b bytes.Buffer
 		command := newSchemaCommand(&cli{stdout: &b})
@@ -48,7 +52,7 @@ func TestSchemasAreDocumented(t *testing.T) {
 		}
 		rows, elsewhere := fieldMeanings(c.page), meaning(c.more...)
 		c.schema(func(typ, field string) string {
-			if rows[typ+"."+field] == "" && elsewhere(typ, field) == "" {
+			if typ != "Outputs" && rows[typ+"."+field] == "" && elsewhere(typ, field) == "" {
 				t.Errorf("the page about %s.json does not say what %s of %s means", topic, field, typ)
 			}
 			delete(rows, typ+"."+field)
@@ -60,8 +64,8 @@ func TestSchemasAreDocumented(t *testing.T) {
 	}
 }
 
-// strictSchema is a schema of docs with nothing allowed beside its fields.
-func strictSchema(t *testing.T, topic string) *jsonschema.Schema {
+// strictSchema is a schema of docs with nothing allowed beside its fields, or what it says at a place below it.
+func strictSchema(t *testing.T, topic string, below ...string) *jsonschema.Schema {
 	t.Helper()
 	var doc map[string]any
 	if err := json.Unmarshal([]byte(docstest.Read(t, "docs/"+topic+".schema.json")), &doc); err != nil {
@@ -75,7 +79,7 @@ func strictSchema(t *testing.T, topic string) *jsonschema.Schema {
 	if err := c.AddResource(topic+".json", doc); err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.Compile(topic + ".json")
+	s, err := c.Compile(topic + ".json" + strings.Join(below, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,6 +210,89 @@ func TestCardsAreValid(t *testing.T) {
 		var b bytes.Buffer
 		if err := card.WriteJSON(&b, c); err != nil || valid(t, s, &b) != 1 {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestSchemasOfOutput: what each command prints with --json is valid against its schema, and the exit code is that without it.
+func TestSchemasOfOutput(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for file, text := range map[string]string{
+		"plain.yaml": "name: plain\nnodes: {count: 3}\nworkload: {clients: 2, start: together}\n" +
+			"lock: {algorithm: redlock, retry: {attempts: 2, delay: 0s, jitter: 0s}, switches: {release: delete}}\n",
+		"correct.yaml": "name: correct\nnodes: {count: 3}\nworkload: {clients: 2, start: together}\n" +
+			"lock: {algorithm: redlock, retry: {attempts: 2, delay: 0s, jitter: 0s}}\n",
+		"history.edn": `{:process 0, :type :invoke, :f :write, :value 1}
+{:process 0, :type :ok, :f :write, :value 1}
+{:process 1, :type :invoke, :f :read, :value nil}
+{:process 1, :type :ok, :f :read, :value 2}
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := make(map[string]bool)
+	for _, c := range []struct {
+		line string
+		code int
+		// shows is a field that makes this line worth its time.
+		shows string
+	}{
+		{"list --json", app.ExitMet, `"guarantee"`},
+		{"list locks --json", app.ExitMet, `"switches"`},
+		{"list switches --json", app.ExitMet, `"off"`},
+		{"list faults --json", app.ExitMet, `"title"`},
+		{"lock --json", app.ExitMet, `"redlock"`},
+		{"version --json", app.ExitMet, `"libraries"`},
+		{"doctor --json", app.ExitMet, `"state"`},
+		{"search gc-pause --variant unfenced --for 0s --seeds 200 --json", app.ExitUnexpected, `"violated"`},
+		{"search sentinel-min-replicas --for 0s --seeds 1 --bare --json", app.ExitMet, `"worth"`},
+		{"sweep gc-pause --x lock.ttl=500ms,1s --runs 20 --json", app.ExitMet, `"rate"`},
+		{"exhaust correct.yaml --most 100 --json", app.ExitUndecided, `"verdict": "unknown"`},
+		{"exhaust correct.yaml --property exclusive-lease --json", app.ExitMet, `"verdict": "holds"`},
+		{"exhaust plain.yaml --property exclusive-lease --json", app.ExitUnexpected, `"history"`},
+		{"run gc-pause --world virtual --seed 1 --json", app.ExitMet, ""},
+		{"check reports/latest/unfenced/history.jsonl --json", app.ExitUnexpected, `"counterexample"`},
+		{"check history.edn --model register --json", app.ExitUnexpected, `"first_bad"`},
+		{"compare reports/latest reports/latest --format json", app.ExitMet, `"compared"`},
+		{"conform --json,sim lock redlock", app.ExitMet, `"program"`},
+		{"conform --json cat", app.ExitUnexpected, `"mend"`},
+	} {
+		args, more, _ := strings.Cut(c.line, ",sim ")
+		words := strings.Fields(args)
+		if more != "" {
+			words = append(words, "sim "+more)
+		}
+		cmd := exec.Command("sim", words...)
+		cmd.Dir = dir
+		out, err := suite.Output(t, cmd)
+		if code := cmd.ProcessState.ExitCode(); code != c.code {
+			t.Errorf("sim %s: exit code %d, want %d: %v\n%s", c.line, code, c.code, err, out)
+		}
+		if !bytes.Contains(out, []byte(c.shows)) {
+			t.Errorf("sim %s shows no %s\n%s", c.line, c.shows, out)
+		}
+		if words[0] == "run" {
+			continue // it has a schema of its own
+		}
+		seen[words[0]] = true
+		if n := valid(t, strictSchema(t, "output", "#/properties/"+words[0]), bytes.NewReader(out)); n != 1 {
+			t.Errorf("sim %s prints %d documents", c.line, n)
+		}
+	}
+	now := time.Now()
+	status, err := json.Marshal(campaign.Status{Finished: &now, Created: now, Classes: []explore.Class{{Name: "x"}}, Points: []campaign.Point{{At: now}},
+		Found: []explore.Found{{Lineage: explore.Lineage{1}}}, Workers: []campaign.WorkerStatus{{Can: []string{"x"}, Seen: now}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	valid(t, strictSchema(t, "output", "#/properties/campaign%20status"), bytes.NewReader(status))
+	seen["campaign status"], seen["campaign list"] = true, true // a list of them
+	for p := outputSchema(outputMeaning).Properties.Oldest(); p != nil; p = p.Next() {
+		if !seen[p.Key] {
+			t.Errorf("nothing is tried of sim %s", p.Key)
 		}
 	}
 }

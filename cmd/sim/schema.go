@@ -15,10 +15,10 @@ import (
 )
 
 func newSchemaCommand(a *cli) *cobra.Command {
-	topics := []string{"scenario", "lock-protocol", "result", "card"}
+	topics := []string{"scenario", "lock-protocol", "result", "card", "output"}
 	return &cobra.Command{
-		Use:   "schema [scenario|lock-protocol|result|card]",
-		Short: "Print a JSON Schema: of scenario files, for editors, of the lock protocol, of result.json, or of card.json",
+		Use:   "schema [scenario|lock-protocol|result|card|output]",
+		Short: "Print a JSON Schema: of scenario files, for editors, of the lock protocol, of result.json, of card.json, or of --json",
 		Example: `  sim schema > scenario.schema.json
 
   and as the first line of a scenario:
@@ -26,7 +26,8 @@ func newSchemaCommand(a *cli) *cobra.Command {
 
   sim schema lock-protocol
   sim schema result
-  sim schema card`,
+  sim schema card
+  sim schema output      of what the other commands print with --json`,
 		Args:      cobra.MaximumNArgs(1),
 		ValidArgs: topics,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -44,6 +45,8 @@ func newSchemaCommand(a *cli) *cobra.Command {
 				return a.printIndented(report.Schema(meaning(docs.ResultPage)))
 			case "card":
 				return a.printIndented(card.Schema(meaning(docs.AuditPage, docs.ResultPage)))
+			case "output":
+				return a.printIndented(outputSchema(outputMeaning))
 			default:
 				return app.Usagef("no schema of %q", topic).Hint("sim schema %s", strings.Join(topics, ", or sim schema "))
 			}

@@ -20,7 +20,7 @@ import (
 func newSearchCommand(a *cli) *cobra.Command {
 	r := a.search()
 	var shard, html string
-	allowPrograms := false
+	allowPrograms, asJSON := false, false
 	c := &cobra.Command{
 		Use:   "search [SCENARIO]",
 		Short: "Search for schedules that break the lock",
@@ -74,9 +74,14 @@ is kept).`,
 			}
 			env := a.env()
 			env.Permit = app.Permit{Lock: r.Lock != "", Programs: allowPrograms}
-			result, err := app.Search(c.Context(), env, r, a.listener().hear)
+			l := a.listener()
+			l.asJSON = asJSON
+			result, err := app.Search(c.Context(), env, r, l.hear)
 			if err != nil || result == nil {
 				return err
+			}
+			if asJSON {
+				return a.concludeSearchAsJSON(c.Context(), result, html)
 			}
 			return a.concludeSearch(c.Context(), result, html)
 		},
@@ -87,6 +92,7 @@ is kept).`,
 		"stop (exit code 5) if real servers differ from the model in a run that is found")
 	c.Flags().BoolVar(&allowPrograms, "allow-programs", false,
 		"allow the lock program that the scenario or sim.yaml names; read it first")
+	c.Flags().BoolVar(&asJSON, "json", false, "print what came of it as JSON")
 	c.Flags().StringVar(&html, "html", "", "also write a summary to this HTML page")
 	return c
 }

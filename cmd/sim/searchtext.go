@@ -27,6 +27,19 @@ func (a *cli) concludeSearch(ctx context.Context, r *app.SearchResult, html stri
 	return app.Ended(ctx, "interrupted; what was found is kept", r.Proved, len(r.Found) > 0 || r.Untold != "")
 }
 
+// concludeSearchAsJSON is concludeSearch for programs.
+func (a *cli) concludeSearchAsJSON(ctx context.Context, r *app.SearchResult, html string) error {
+	if html != "" {
+		if err := a.writingTo(io.Discard).writeSearchPage(r, html); err != nil {
+			return err
+		}
+	}
+	if err := a.printIndented(tellSearch(r)); err != nil {
+		return err
+	}
+	return a.writingTo(io.Discard).concludeSearch(ctx, r, "")
+}
+
 // writeSearchPage writes the page of a search; about add to it.
 func (a *cli) writeSearchPage(r *app.SearchResult, html string, about ...func(*report.Rates)) error {
 	page, err := searchPage(r, html)

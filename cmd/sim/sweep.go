@@ -17,7 +17,10 @@ import (
 )
 
 // sweepFiles are those to which rates are written, too.
-type sweepFiles struct{ csv, html string }
+type sweepFiles struct {
+	csv, html string
+	json      bool
+}
 
 func newSweepCommand(a *cli) *cobra.Command {
 	r := request.Sweep{Steps: 7, Runs: 500, Place: request.Place{Jobs: a.project.Jobs, Out: a.project.Out}}
@@ -47,7 +50,14 @@ which is drawn again in each run.`,
 			if err != nil || result == nil {
 				return err
 			}
-			if err := a.tellSweep(result, files); err != nil {
+			tells := a
+			if files.json {
+				if err := a.printIndented(sweptAsJSON(result)); err != nil {
+					return err
+				}
+				tells = a.writingTo(io.Discard) // it writes the files
+			}
+			if err := tells.tellSweep(result, files); err != nil {
 				return err
 			}
 			return app.Ended(c.Context(), "interrupted; the points that were measured are shown", false, false)
@@ -62,9 +72,58 @@ which is drawn again in each run.`,
 	c.Flags().IntVarP(&r.Jobs, "jobs", "j", r.Jobs, "how many runs at once (default: one for each processor)")
 	shardFlag(c, &shard)
 	c.Flags().StringVar(&r.Out, "out", r.Out, "folder in which a shard is stored (--shard)")
+	c.Flags().BoolVar(&files.json, "json", false, "print what was measured as JSON")
 	c.Flags().StringVar(&files.csv, "csv", "", "also write the rates to this CSV file")
 	c.Flags().StringVar(&files.html, "html", "", "also write the rates as a heat map to this HTML page")
 	return c
+}
+
+// swept is what sim sweep prints with --json.
+type swept struct {
+	Scenario   string       `json:"scenario"`
+	Variant    string       `json:"variant"`
+	X          string       `json:"x"`
+	Y          string       `json:"y,omitempty"`
+	Points     []sweptPoint `json:"points"`
+	Missing    []string     `json:"missing,omitempty"`
+	Replay     string       `json:"replay"`
+	Properties []string     `json:"properties"`
+}
+
+type sweptPoint struct {
+	X     string      `json:"x"`
+	Y     string      `json:"y,omitempty"`
+	Rates []sweptRate `json:"rates"`
+}
+
+// sweptRate is the rate of a property at a point. Without runs that were judged there is none.
+type sweptRate struct {
+	Property string   `json:"property"`
+	Runs     uint64   `json:"runs"`
+	Judged   uint64   `json:"judged"`
+	Violated uint64   `json:"violated"`
+	Rate     *float64 `json:"rate,omitempty"`
+	Low      *float64 `json:"low,omitempty"`
+	High     *float64 `json:"high,omitempty"`
+}
+
+func sweptAsJSON(s *app.SweepResult) swept {
+	out := swept{Scenario: s.Scenario.Name, Variant: s.Variant, X: s.X.Path, Y: s.Y.Path, Missing: s.Missing, Replay: s.Again(),
+		Properties: words.Texts(s.Properties), Points: []sweptPoint{}}
+	for _, c := range s.Cells {
+		point := sweptPoint{X: c.X, Y: c.Y}
+		for i, p := range s.Properties {
+			r := rateOf(&c, i)
+			one := sweptRate{Property: string(p), Runs: r.Runs, Judged: r.Judged, Violated: r.Violated}
+			if r.Judged > 0 {
+				share := r.Share()
+				one.Rate, one.Low, one.High = &share, &r.Low, &r.High
+			}
+			point.Rates = append(point.Rates, one)
+		}
+		out.Points = append(out.Points, point)
+	}
+	return out
 }
 
 // tellSweep tells what was measured, and writes it to the files that are wanted.

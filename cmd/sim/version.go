@@ -50,7 +50,8 @@ func newVersionCommand(a *cli) *cobra.Command {
 		Args:        cobra.NoArgs,
 		Annotations: ownDefaults,
 		RunE: func(*cobra.Command, []string) error {
-			v := versions{Sim: programVersion(), Commit: programOrigin().commit, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Libraries: map[string]string{}}
+			v := versions{Sim: programVersion(), Commit: programOrigin().commit, Go: runtime.Version(),
+				System: runtime.GOOS + "/" + runtime.GOARCH, Libraries: map[string]string{}}
 			if info, ok := debug.ReadBuildInfo(); ok {
 				for _, dep := range info.Deps {
 					if slices.Contains(shownLibraries, dep.Path) {

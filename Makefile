@@ -244,6 +244,10 @@ track-record-pages: ## Write docs/track-record.md, and the tables of docs/guide/
 recall: setup build ## Put libraries on trial in versions with known faults (an hour; ONLY='js-extend-in-seconds'), write docs/internals/recall.md
 	$(call tool,recall) -only '$(ONLY)'
 
+.PHONY: translations
+translations: ## Print which translated pages (docs/zh) are behind their originals, and what is wrong with others
+	@$(GO) test ./internal/testkit/docstest -count 1 -v -run '^TestTranslations$$'
+
 .PHONY: site
 site: play ## Build the field guide, a static site with a report of every scenario, into .cache/site
 	$(call tool,site) -play .cache/playground.html

@@ -74,6 +74,20 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestTranslatedPages looks at the words of translated pages: their commands exist, and their links lead somewhere. Their blocks
+// are those of the originals, which TestPages follows.
+func TestTranslatedPages(t *testing.T) {
+	t.Parallel()
+	pages, _, _, err := docstest.Translations(os.DirFS(docstest.Root(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		p := &followed{t: t, page: page, root: docstest.Root(t)}
+		p.prose(docstest.ReadPage(t, page).Prose)
+	}
+}
+
 // compilers look at a part of a program without running it.
 var compilers = map[string]struct{ file, command string }{
 	"python":     {"part.py", "python3 -m py_compile"},

@@ -264,7 +264,7 @@ func (p *followed) link(line int, to string) {
 // anchors are the names under which links find the headings of a page, as GitHub makes them.
 func anchors(text string) (list []string) {
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
-		name := regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		name := regexp.MustCompile(`[^\p{L}\p{N}_ -]`).ReplaceAllString(strings.ToLower(m[1]), "")
 		list = append(list, strings.ReplaceAll(name, " ", "-"))
 	}
 	return list

@@ -1,6 +1,7 @@
 package docstest
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -40,11 +41,21 @@ var (
 
 // ReadPage takes a page apart. A block that no test could follow fails the test: one without a
 // language, one that is indented, and one that does not end.
-func ReadPage(t testing.TB, page string) (p Page) {
+func ReadPage(t testing.TB, page string) Page {
 	t.Helper()
+	p, faults := parsePage(page, Read(t, page))
+	for _, fault := range faults {
+		t.Error(fault)
+	}
+	return p
+}
+
+// parsePage takes the text of a page apart, and says which of its blocks no test could follow.
+func parsePage(page, text string) (p Page, faults []string) {
+	errorf := func(message string, args ...any) { faults = append(faults, fmt.Sprintf(message, args...)) }
 	var open *Block
 	paragraph, empty := "", true // the text since the last empty line, and whether the line before is empty
-	for i, line := range strings.Split(Read(t, page), "\n") {
+	for i, line := range strings.Split(text, "\n") {
 		m := fence.FindStringSubmatch(line)
 		p.Prose = append(p.Prose, "")
 		switch {
@@ -60,15 +71,15 @@ func ReadPage(t testing.TB, page string) (p Page) {
 				open.File = names[len(names)-1][1]
 			}
 			if open.Language == "" || m[1] != "" {
-				t.Errorf("%s:%d: a block needs a language, and begins at the begin of its line", page, i+1)
+				errorf("%s:%d: a block needs a language, and begins at the begin of its line", page, i+1)
 			}
 			if reason, skipped := open.Skip(); skipped && reason == "" || strings.HasPrefix(open.Mark, "skip") && !skipped {
-				t.Errorf("%s:%d: a block that is skipped says why: skip: reason", page, i+1)
+				errorf("%s:%d: a block that is skipped says why: skip: reason", page, i+1)
 			}
 		default:
 			p.Prose[i] = line
 			if empty && (strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t")) {
-				t.Errorf("%s:%d: a block of code is fenced, not indented", page, i+1)
+				errorf("%s:%d: a block of code is fenced, not indented", page, i+1)
 			}
 			if empty && line != "" {
 				paragraph = ""
@@ -78,9 +89,9 @@ func ReadPage(t testing.TB, page string) (p Page) {
 		}
 	}
 	if open != nil {
-		t.Errorf("%s:%d: the block does not end", page, open.Line)
+		errorf("%s:%d: the block does not end", page, open.Line)
 	}
-	return p
+	return p, faults
 }
 
 // Blocks are the blocks of a page that are to be done or kept, in their order.

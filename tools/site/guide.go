@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -123,6 +124,22 @@ func (s *site) docs() error {
 				kind = "finding"
 			}
 			if err := s.document(file, s.pageOf(file), kind); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// translations makes a page of each page in Chinese.
+func (s *site) translations() error {
+	for _, pattern := range []string{"README.zh.md", "docs/zh/*.md", "docs/zh/*/*.md"} {
+		files, err := fs.Glob(os.DirFS(s.root), pattern)
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			if err := s.document(file, s.pageOf(file), "中文"); err != nil {
 				return err
 			}
 		}

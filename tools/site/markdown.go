@@ -19,6 +19,8 @@ import (
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"github.com/redlock-sim/redlock-sim/docs"
 )
 
 // repository is where files are that are no pages of the site.
@@ -52,7 +54,11 @@ func (s *site) convert(file, target string) (*document, error) {
 	d.Title = plain(heading, source)
 	_, d.Text, _ = strings.Cut(string(source), "\n")
 	tree.RemoveChild(tree, heading)
-	if first, ok := tree.FirstChild().(*ast.Paragraph); ok {
+	first := tree.FirstChild()
+	if _, translated := docs.Original(file); translated && first != nil { // it begins with a line about its version
+		first = first.NextSibling()
+	}
+	if first, ok := first.(*ast.Paragraph); ok {
 		d.Lead = plain(first, source)
 	}
 	s.replaceFigures(tree, source, target)
@@ -143,6 +149,9 @@ var madeFrom = []struct {
 }{
 	{regexp.MustCompile(`^README\.md$`), "docs/readme.html"},
 	{regexp.MustCompile(`^docs(/README\.md)?$`), "docs/index.html"},
+	{regexp.MustCompile(`^README\.zh\.md$`), "zh/readme.html"},
+	{regexp.MustCompile(`^docs/zh(/README\.md)?$`), chineseIndex},
+	{regexp.MustCompile(`^docs/zh/(guide|reference)/([a-z-]+)\.md$`), "zh/$1/$2.html"},
 	{regexp.MustCompile(`^docs/(guide|reference|internals)/([a-z-]+)\.md$`), "$1/$2.html"},
 	{regexp.MustCompile(`^docs/findings(/README\.md)?$`), "findings/index.html"},
 	{regexp.MustCompile(`^docs/findings/([a-z0-9-]+)\.md$`), "findings/$1.html"},

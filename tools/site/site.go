@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/redlock-sim/redlock-sim/docs"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	reportpage "github.com/redlock-sim/redlock-sim/internal/report/page"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -66,6 +67,29 @@ func (p *page) Play() bool { return p.site.play }
 // Here marks the entry of the menu that the page belongs to.
 func (p *page) Here(entry string) bool { return p.Kind == entry }
 
+// chineseIndex is the page that lists those in Chinese.
+const chineseIndex = "zh/index.html"
+
+// Lang is the language of the page.
+func (p *page) Lang() string {
+	if _, translated := docs.Original(p.Source); translated {
+		return "zh"
+	}
+	return "en"
+}
+
+// Other is the same page in the other language. A page without a translation leads to the list of those that have one.
+func (p *page) Other() string {
+	if original, translated := docs.Original(p.Source); translated {
+		return p.site.pageOf(original)
+	}
+	translation := docs.Translation(p.Source)
+	if _, err := os.Stat(filepath.Join(p.site.root, filepath.FromSlash(translation))); p.Source != "" && err == nil {
+		return p.site.pageOf(translation)
+	}
+	return chineseIndex
+}
+
 // marker is a file that only sites have, so that no other folder is ever removed.
 const marker = ".redlock-sim-site"
 
@@ -85,7 +109,8 @@ func build(ctx context.Context, root, out, play string) error {
 		return err
 	}
 	playground := func() error { return s.copyPlayground(play) }
-	steps := []func() error{s.guide, s.scenarioPages, s.docs, s.searchPage, playground, s.recordPage, s.home, s.write, s.writeMarkdown, s.assets}
+	steps := []func() error{s.guide, s.scenarioPages, s.docs, s.translations, s.searchPage, playground, s.recordPage, s.home, s.write,
+		s.writeMarkdown, s.assets}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err

@@ -271,6 +271,44 @@ func TestListOfDocs(t *testing.T) {
 	}
 }
 
+// Each page in Chinese says so, and leads to its original, which leads back.
+func TestTranslations(t *testing.T) {
+	t.Parallel()
+	root := theSite(t)
+	translated := 0
+	err := filepath.WalkDir(filepath.Join(root, "zh"), func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		translated++
+		name, _ := filepath.Rel(root, file)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(string(text), "\n<html lang=\"zh\">\n") {
+			t.Errorf("%s does not say that it is in Chinese", name)
+		}
+		_, after, _ := strings.Cut(string(text), `<a rel="alternate" hreflang="en" href="`)
+		to, _, _ := strings.Cut(after, `"`)
+		original := filepath.Join(filepath.Dir(file), filepath.FromSlash(to))
+		back, err := filepath.Rel(filepath.Dir(original), file)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(parse(t, original).leads, filepath.ToSlash(back)) {
+			t.Errorf("%s is a translation of %s, which does not lead to it", name, to)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if translated < 40 {
+		t.Errorf("%d pages in Chinese: want more", translated)
+	}
+}
+
 // The site says of a finding that is not reported yet that there is one, and where. It has no report of it, and no page that tells how to
 // show it.
 func TestNothingTooSoon(t *testing.T) {
@@ -352,7 +390,8 @@ func TestInTheBrowser(t *testing.T) {
 	for _, name := range []string{"index.html", "guide/paused-holder.html",
 		"guide/debate.html", "guide/choosing.html", "guide/choosing-a-library.html",
 		"findings/index.html", "scenarios/gc-pause.html", "scenarios/index.html",
-		"docs/index.html", "reference/scenario.html", "search.html"} {
+		"docs/index.html", "reference/scenario.html", "search.html",
+		"zh/index.html", "zh/guide/paused-holder.html", "zh/guide/choosing.html"} {
 		b.Readable(name, func() { b.Do(chromedp.Navigate(root + "/" + name)) })
 	}
 	b.Do(chromedp.Navigate(root + "/search.html?q=TWO+primaries"))

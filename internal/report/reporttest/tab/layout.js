@@ -25,10 +25,10 @@
     return false;
   };
 
-  // A word may end its line at a hyphen, a slash or an underscore of its own, and nowhere else.
+  // A word may end its line at a hyphen, a slash or an underscore of its own, and nowhere else. Chinese may at any character.
   const range = document.createRange(), boxes = [];
   for (const node of texts) {
-    for (const word of node.data.matchAll(/[^\s\-/_]+/g)) {
+    for (const word of node.data.matchAll(/[^\s\-/_\p{Script=Han}\u3000-\u303f\uff00-\uffef]+/gu)) {
       range.setStart(node, word.index);
       range.setEnd(node, word.index + word[0].length);
       if ([...range.getClientRects()].filter((r) => r.width > 0).length > 1) say("broken word", word[0] + " in " + node.data);

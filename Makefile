@@ -205,7 +205,7 @@ $(TOOLS)/cyclonedx-gomod-$(CYCLONEDX):
 
 .PHONY: sim-image
 sim-image: ## Build the container image of sim from the package that make release-snapshot left (BASE= names another base image)
-	DOCKER_BUILDKIT=1 docker build --tag redlock-sim --file deploy/docker/Dockerfile.sim $(if $(BASE),--build-arg BASE=$(BASE)) .cache/dist
+	docker build --tag redlock-sim --file deploy/docker/Dockerfile.sim $(if $(BASE),--build-arg BASE=$(BASE)) .cache/dist
 
 .PHONY: disclosure
 disclosure: ## See that nothing is published of which the maintainers of a library are to hear first (docs/findings/README.md)

@@ -4,7 +4,6 @@ package workflows_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,20 +25,29 @@ const repository = "../.."
 
 // actionlint is the tool of the version that the Makefile names. It is no library here: it needs an older YAML library than ours.
 var actionlint = sync.OnceValues(func() (string, error) {
-	makefile, err := os.ReadFile(repository + "/Makefile")
+	version, err := toolVersion("ACTIONLINT")
 	if err != nil {
 		return "", err
 	}
-	version := regexp.MustCompile(`(?m)^ACTIONLINT *:= (v\S+)$`).FindSubmatch(makefile)
-	if version == nil {
-		return "", errors.New("the Makefile names no version of actionlint")
-	}
-	program := "github.com/rhysd/actionlint/cmd/actionlint@" + string(version[1])
+	program := "github.com/rhysd/actionlint/cmd/actionlint@" + version
 	if out, err := exec.Command("go", "run", program, "-version").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go run %s: %w: %s", program, err, out)
 	}
 	return program, nil
 })
+
+// toolVersion is the version of a tool in the Makefile.
+func toolVersion(name string) (string, error) {
+	makefile, err := os.ReadFile(repository + "/Makefile")
+	if err != nil {
+		return "", err
+	}
+	version := regexp.MustCompile(`(?m)^` + name + ` *:= (v\S+)$`).FindSubmatch(makefile)
+	if version == nil {
+		return "", fmt.Errorf("the Makefile names no %s", name)
+	}
+	return string(version[1]), nil
+}
 
 // lint is actionlint, which looks at the commands with shellcheck, where that is installed.
 func lint(t *testing.T, name string, text []byte) {
@@ -112,8 +120,15 @@ func TestOwnWorkflows(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there are no workflows (%v)", err)
 	}
+	goreleaser, err := toolVersion("GORELEASER")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, file := range files {
 		text := read(t, file)
+		if n := bytes.Count(text, []byte("uses: goreleaser/")); bytes.Count(text, []byte("version: "+goreleaser+"\n")) != n {
+			t.Errorf("%s has another goreleaser than the Makefile's %s", file, goreleaser)
+		}
 		lint(t, strings.TrimPrefix(file, repository+"/"), text)
 		if !bytes.Contains(text, []byte("\nconcurrency:\n")) {
 			t.Errorf("%s says nothing of runs at the same time", file)

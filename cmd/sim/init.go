@@ -65,7 +65,8 @@ var languages = []language{
 			{path: "locks/classes/.gitignore", text: "*\n", what: "keeps what is built there out of git"},
 		}},
 	{name: "rust", signs: []string{"Cargo.toml"}, lock: "locks/bin/my-lock",
-		packages: []string{"rustc"}, build: []string{"rustc -O --edition 2021 -o locks/bin/my-lock locks/my_lock.rs"},
+		packages: []string{"rustc"},
+		build:    []string{"rustc -O --edition 2021 -o locks/bin/my-lock locks/my_lock.rs"},
 		files: []initFile{
 			{path: "locks/my_lock.rs", template: "my_lock.rs", what: "your lock program: put your own lock in it"},
 			{path: "locks/sim_adapter.rs", text: sdk.Rust, what: "speaks the lock protocol for it"},
@@ -89,7 +90,8 @@ func (l language) withMaven() language {
 	const path = "target/classes:target/dependency/*"
 	l.packages = append(slices.Clone(l.packages), "maven")
 	l.lock = "java -cp 'locks/classes:" + path + "' MyLock"
-	l.build = []string{"mvn --batch-mode --quiet compile dependency:copy-dependencies", "javac -cp '" + path + "' -d locks/classes locks/*.java"}
+	l.build = []string{"mvn --batch-mode --quiet compile dependency:copy-dependencies",
+		"javac -cp '" + path + "' -d locks/classes locks/*.java"}
 	return l
 }
 
@@ -216,7 +218,8 @@ func (a *cli) initProject(l language, skill string) error {
 		fmt.Fprintln(a.stdout, "note: this is not the root of the repository; CI looks for its files there")
 	}
 	if from := programOrigin(); from.commit == "" && github {
-		fmt.Fprintf(a.stdout, "note: this sim does not know its commit; in .github/workflows/locks.yml write the one you trust in the place of %s\n", from.Ref())
+		fmt.Fprintln(a.stdout, "note: this sim does not know its commit; in .github/workflows/locks.yml "+
+			"write the one you trust in the place of "+from.Ref())
 	}
 	switch p, err := scenario.LoadProject(); {
 	case err != nil:

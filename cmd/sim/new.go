@@ -109,7 +109,8 @@ var (
 
 // schemaAddress is where editors find the schema of scenarios.
 func schemaAddress() string {
-	return "https://raw.githubusercontent.com/redlock-sim/redlock-sim/" + cmp.Or(programOrigin().version, "main") + "/docs/scenario.schema.json"
+	return "https://raw.githubusercontent.com/redlock-sim/redlock-sim/" +
+		cmp.Or(programOrigin().version, "main") + "/docs/scenario.schema.json"
 }
 
 // writeAnywhere writes a new file where the user says, and makes its folder.

@@ -40,15 +40,16 @@ var pipelines = map[string]pipeline{
 	"python": {action: "actions/setup-python", with: pythonVersion, image: "python",
 		paths:    []string{"**/*.py", "requirements*.txt", "pyproject.toml", "setup.cfg"},
 		installs: pythonInstalls},
-	"ruby": {action: "ruby/setup-ruby", with: unless("ruby-version: \"3.4\"", ".ruby-version", ".tool-versions", "mise.toml"), image: "ruby",
-		paths: []string{"**/*.rb", "Gemfile", "Gemfile.lock", "*.gemspec"},
+	"ruby": {action: "ruby/setup-ruby", with: unless(`ruby-version: "3.4"`, ".ruby-version", ".tool-versions", "mise.toml"),
+		image: "ruby", paths: []string{"**/*.rb", "Gemfile", "Gemfile.lock", "*.gemspec"},
 		installs: func() []command {
 			return found("Gemfile", command{line: "bundle install"})
 		}},
-	"php": {action: "shivammathur/setup-php", with: unless("php-version: \"8.4\"", ".php-version"), image: "php",
+	"php": {action: "shivammathur/setup-php", with: unless(`php-version: "8.4"`, ".php-version"), image: "php",
 		paths: []string{"**/*.php", "composer.json", "composer.lock"},
 		installs: func() []command {
-			return found("composer.json", command{line: "composer install --no-interaction --no-progress", packages: []string{"composer", "unzip"}})
+			return found("composer.json",
+				command{line: "composer install --no-interaction --no-progress", packages: []string{"composer", "unzip"}})
 		}},
 	"java": {action: "actions/setup-java", with: javaVersion, image: "maven",
 		paths: []string{"**/*.java", "pom.xml", "build.gradle*"}},

@@ -534,7 +534,8 @@ func TestGitLab(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.tool("go", `[ "$1" = install ] && mkdir -p "$GOBIN" && ln -s "$(command -v sim)" "$GOBIN/sim" && echo "installs $2 in $GOBIN"`)
-	out, code := r.shell(r.dir, strings.Join(file.Sim.Script, "\n"), "GOBIN="+strings.Replace(file.Sim.Variables["GOBIN"], "$CI_PROJECT_DIR", r.dir, 1))
+	out, code := r.shell(r.dir, strings.Join(file.Sim.Script, "\n"),
+		"GOBIN="+strings.Replace(file.Sim.Variables["GOBIN"], "$CI_PROJECT_DIR", r.dir, 1))
 	if code != 0 {
 		t.Fatal(out)
 	}
@@ -602,11 +603,13 @@ func TestDependenciesOfTheLock(t *testing.T) {
 		"npm with a lock file": {"node", map[string]string{"package.json": `{"name":"shop","engines":{"node":">=20"}}`,
 			"package-lock.json": `{"name":"shop","lockfileVersion":3,"packages":{"":{"name":"shop"}}}`},
 			[]string{"run: npm ci\n", "node-version-file: package.json"}},
-		"npm":      {"node", map[string]string{"package.json": `{"name":"shop"}`, ".nvmrc": "22\n"}, []string{"run: npm install ", "node-version-file: .nvmrc"}},
+		"npm": {"node", map[string]string{"package.json": `{"name":"shop"}`, ".nvmrc": "22\n"},
+			[]string{"run: npm install ", "node-version-file: .nvmrc"}},
 		"bundler":  {"ruby", map[string]string{"Gemfile": ""}, []string{"run: bundle install\n", `ruby-version: "3.4"`}},
 		"composer": {"php", map[string]string{"composer.json": "{}"}, []string{"run: composer install ", `php-version: "8.4"`}},
 		"maven": {"java", map[string]string{"pom.xml": "<project/>"},
-			[]string{"run: mvn --batch-mode --quiet compile dependency:copy-dependencies\n", "run: javac -cp 'target/classes:target/dependency/*' "}},
+			[]string{"run: mvn --batch-mode --quiet compile dependency:copy-dependencies\n",
+				"run: javac -cp 'target/classes:target/dependency/*' "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -89,7 +89,7 @@ var guarantees = []guaranteeRow{
 		byDesign: "Nothing but its release ends a lock without a TTL: a holder that dies keeps it for ever, until somebody deletes its key. " +
 			"Give the lock a TTL, and renew it while you work.",
 		givesUp: []checker.Blame{checker.BlamesDeath}},
-	{name: "permits", title: "A semaphore lets in no more clients than it has permits, and loses none",
+	{name: "semaphore", title: "A semaphore lets in no more clients than it has permits, and loses none",
 		decides: []checker.Property{checker.DeadlockFree, checker.WithinPermits}},
 	{name: "dead-minority", title: "Dead nodes, fewer than half, do not keep clients from the lock",
 		decides: []checker.Property{checker.MinorityTolerant}},

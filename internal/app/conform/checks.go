@@ -84,7 +84,7 @@ var checks = []check{
 		needs: program.DoesWithoutTTL, inRedis: true, atKeys: true, run: doesWithoutTTL},
 	{name: "one-object", title: "gets the lock again and again with one lock object", ofLock: true, guarantee: progress,
 		needs: program.KeepsOneObject, inRedis: true, atKeys: true, run: keepsOneObject},
-	{name: "permits", title: "lets in as many clients as there are permits, and one more after a release", ofLock: true, guarantee: permits,
+	{name: "permits", title: "lets in as many clients as there are permits, and one more after a release", ofLock: true, guarantee: semaphore,
 		needs: program.HasPermits, inRedis: true, run: hasPermits},
 	{name: "busy", title: "keeps itself busy after a grant, and goes on", needs: program.KeepsBusy, run: busy},
 	{name: "points", title: "reports its points, and goes on", unless: noPoints, run: points},
@@ -105,7 +105,7 @@ const (
 	fencing      = "fencing"
 	deadHolder   = "dead-holder"
 	withoutTTL   = "without-ttl"
-	permits      = "permits"
+	semaphore    = "semaphore"
 	deadMinority = "dead-minority"
 	progress     = "progress"
 )

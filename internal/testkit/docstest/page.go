@@ -110,7 +110,8 @@ func Pages(t testing.TB) (list []string) {
 	t.Helper()
 	root := Root(t)
 	patterns := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "docs/*.md", "docs/guide/*.md",
-		"docs/reference/*.md", "docs/internals/*.md", "docs/findings/*.md", "adapters/README.md", "scenarios/README.md", "reports/README.md"}
+		"docs/reference/*.md", "docs/internals/*.md", "docs/findings/*.md",
+		"adapters/README.md", "scenarios/README.md", "reports/README.md"}
 	for _, pattern := range patterns {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(found) == 0 {

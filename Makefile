@@ -38,7 +38,7 @@ demo: setup build ## Set up, build, run the gc-pause scenario, and say where the
 .PHONY: build
 build: $(BIN)/sim ## Build bin/sim
 
-$(BIN)/sim: $(GO_FILES) go.mod go.sum deploy/docker/Dockerfile docs/lock-protocol.schema.json docs/scenario.schema.json docs/reference/result.md docs/reference/audit.md $(shell find internal -path '*/assets/*' -o -path '*/page/*' -type f 2>/dev/null)
+$(BIN)/sim: $(GO_FILES) go.mod go.sum deploy/docker/Dockerfile docs/lock-protocol.schema.json docs/scenario.schema.json docs/reference/result.md docs/reference/audit.md docs/reference/output.md $(shell find internal -path '*/assets/*' -o -path '*/page/*' -type f 2>/dev/null)
 	$(GO) build -ldflags "-X main.version=$(VERSION)" -o $@ ./cmd/sim
 
 # Its engine is compiled for the browser, which nothing else needs: make build leaves it out.

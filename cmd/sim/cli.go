@@ -252,7 +252,8 @@ without fencing tokens.`,
 	})
 	root.AddCommand(newRunCommand(a), newSearchCommand(a), newExhaustCommand(a), newReplayCommand(a), newSweepCommand(a), newWatchCommand(a),
 		newCheckCommand(a), newMergeCommand(a), newReportCommand(a), newCompareCommand(a), newExportCommand(a),
-		newInitCommand(a), newServeCommand(a), newMCPCommand(a), newPlayCommand(a), newListCommand(a), newNewCommand(a), newDoctorCommand(a), newSchemaCommand(a),
+		newInitCommand(a), newServeCommand(a), newMCPCommand(a), newPlayCommand(a),
+		newListCommand(a), newNewCommand(a), newDoctorCommand(a), newSchemaCommand(a),
 		newVersionCommand(a), newManCommand(), newClientCommand(a), newLockCommand(a),
 		newContainCommand(a), newCleanerCommand(a), newWorkCommand(a), newConformCommand(a), newAuditCommand(a),
 		newCampaignCommand(a), newWorkerCommand(a))

@@ -223,7 +223,8 @@ func (m *agents) search(ctx context.Context, c *call, in searchIn) (out searchOu
 
 // tellSearch is a search for programs.
 func tellSearch(s *app.SearchResult) searchOut {
-	out := searchOut{Scenario: s.Of.Scenario.Name, Variant: s.Of.Variant, Outcome: "nothing found", Runs: s.Report.Runs, Behaviours: uint64(s.Report.Behaviours), Replay: fit(s.Again)}
+	out := searchOut{Scenario: s.Of.Scenario.Name, Variant: s.Of.Variant, Outcome: "nothing found",
+		Runs: s.Report.Runs, Behaviours: uint64(s.Report.Behaviours), Replay: fit(s.Again)}
 	for _, class := range s.Report.Classes {
 		out.Violated = append(out.Violated, searchClass{class.Name, class.Runs})
 	}

@@ -283,7 +283,8 @@ func TestSchemasOfOutput(t *testing.T) {
 		}
 	}
 	now := time.Now()
-	status, err := json.Marshal(campaign.Status{Finished: &now, Created: now, Classes: []explore.Class{{Name: "x"}}, Points: []campaign.Point{{At: now}},
+	status, err := json.Marshal(campaign.Status{Finished: &now, Created: now,
+		Classes: []explore.Class{{Name: "x"}}, Points: []campaign.Point{{At: now}},
 		Found: []explore.Found{{Lineage: explore.Lineage{1}}}, Workers: []campaign.WorkerStatus{{Can: []string{"x"}, Seen: now}}})
 	if err != nil {
 		t.Fatal(err)

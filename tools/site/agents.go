@@ -111,7 +111,8 @@ var sections = []struct {
 // llms lists the pages as Markdown, in the form of https://llmstxt.org.
 func (s *site) llms() string {
 	var b strings.Builder
-	b.WriteString("# redlock-sim\n\n> `sim` puts Redis locks on trial under pauses, network faults and clock jumps, in virtual time and among real servers, " +
+	b.WriteString("# redlock-sim\n\n> `sim` puts Redis locks on trial under pauses, network faults and clock jumps, " +
+		"in virtual time and among real servers, " +
 		"and shows where safety breaks, with and without fencing tokens.\n\nEach page is also there as HTML, under the same name with .html. " +
 		"How a coding agent uses sim: guide/agents.md.\n")
 	left := slices.DeleteFunc(slices.Clone(s.pages), func(p *page) bool { return p.Text == "" })
@@ -156,7 +157,8 @@ func homeText(safety, liveness []*way) string {
 			fmt.Fprintf(&b, "- [%s](%s/%s.md): %s\n", w.Title, guideFolder, w.Guarantee, firstSentence(w.Lead))
 		}
 	}
-	b.WriteString("\n## More\n\n- [Choosing a lock](docs/guide/choosing.md)\n- [Kleppmann and antirez, claim by claim](docs/guide/debate.md)\n" +
+	b.WriteString("\n## More\n\n- [Choosing a lock](docs/guide/choosing.md)\n" +
+		"- [Kleppmann and antirez, claim by claim](docs/guide/debate.md)\n" +
 		"- [Your own lock on trial](docs/guide/your-own-lock.md)\n- [All docs](docs/README.md)\n")
 	return b.String()
 }
@@ -173,7 +175,8 @@ func (w *way) text() string {
 		b.WriteString("Not measured yet.\n")
 		return b.String()
 	}
-	b.WriteString("The worst state of the cases that apply, and how many of them are kept. \"Kept\" is no proof.\n\n| library | state | kept |\n|---|---|---|\n")
+	b.WriteString("The worst state of the cases that apply, and how many of them are kept. \"Kept\" is no proof.\n\n" +
+		"| library | state | kept |\n|---|---|---|\n")
 	for _, c := range w.Record.Cells {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", c.Lock, c.State.Badge().Word, c.Count)
 	}
@@ -197,7 +200,8 @@ func (s *shown) text(w *way) string {
 		}
 		b.WriteString(v.text())
 	}
-	fmt.Fprintf(&b, "## Run it\n\n```sh\n%s\n```\n\nThe whole report of this run, with its picture: `%s-report.html` beside this page.\n\n```yaml\n%s\n```\n",
+	fmt.Fprintf(&b, "## Run it\n\n```sh\n%s\n```\n\n"+
+		"The whole report of this run, with its picture: `%s-report.html` beside this page.\n\n```yaml\n%s\n```\n",
 		s.Command(), s.Name, strings.TrimSpace(s.Text()))
 	return b.String()
 }

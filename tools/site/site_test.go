@@ -142,31 +142,34 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// leadsOf is where the links and pictures of a file of Markdown lead.
+func leadsOf(t *testing.T, file string) (list []string) {
+	t.Helper()
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = ast.Walk(converter.Parser().Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		switch n := n.(type) {
+		case *ast.Link:
+			if entering {
+				list = append(list, string(n.Destination))
+			}
+		case *ast.Image:
+			if entering {
+				list = append(list, string(n.Destination))
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	return list
+}
+
 // Each page is there as Markdown, in which every link leads to a file that is there, and to a heading that it has; llms.txt lists them all.
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
 	root := theSite(t)
-	leads := func(file string) (list []string) {
-		source, err := os.ReadFile(filepath.Join(root, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = ast.Walk(converter.Parser().Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-			switch n := n.(type) {
-			case *ast.Link:
-				if entering {
-					list = append(list, string(n.Destination))
-				}
-			case *ast.Image:
-				if entering {
-					list = append(list, string(n.Destination))
-				}
-			}
-			return ast.WalkContinue, nil
-		})
-		return list
-	}
-	listed := leads("llms.txt")
+	listed := leadsOf(t, filepath.Join(root, "llms.txt"))
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(file, ".html") {
 			return err
@@ -182,7 +185,7 @@ func TestMarkdown(t *testing.T) {
 		if !slices.Contains(parse(t, file).leads, path.Base(markdown)) {
 			t.Errorf("%s does not lead to its Markdown", name)
 		}
-		for _, to := range leads(markdown) {
+		for _, to := range leadsOf(t, filepath.Join(root, markdown)) {
 			u, err := url.Parse(to)
 			if err != nil || u.Scheme != "" {
 				if err != nil || u.Scheme == "file" {

@@ -42,7 +42,7 @@ const besides = "cost-acquire"
 // mistake makes the release delete whatever key is there.
 var mistakes = map[string]struct{ file, correct, mistaken string }{
 	"python": {"locks/my_lock.py", "self.client.eval(RELEASE, 1, self.key, self.value)", "self.client.delete(self.key)"},
-	"go":     {"locks/my-lock/main.go", "release.Run(ctx, l.client, []string{l.key}, l.value).Err()", "l.client.Del(ctx, l.key).Err()"},
+	"go":     {"locks/my-lock/main.go", "release.Run(ctx, l.client, []string{l.key}, l.value).Int()", "l.client.Del(ctx, l.key).Result()"},
 }
 
 func newRepository(t *testing.T, language string) *repository {

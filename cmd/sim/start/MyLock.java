@@ -4,6 +4,7 @@ import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
 
 /**
  * The lock program that sim starts for each client. Put your own lock in the place of this one, and your client library in the place of
@@ -24,16 +25,16 @@ final class MyLock {
     }
 
     boolean acquire(long wait) throws Exception {
-        long deadline = System.nanoTime() + wait * 1_000_000;
+        long begin = System.nanoTime();
         while (client.call("SET", key, value, "NX", "PX", String.valueOf(ttl)) == null) {
-            if (System.nanoTime() > deadline) return false;
+            if (System.nanoTime() - begin > TimeUnit.MILLISECONDS.toNanos(wait)) return false;
             Thread.sleep(20);
         }
         return true;
     }
 
-    void release() throws IOException {
-        client.call("EVAL", RELEASE, "1", key, value);
+    void release() throws Exception {
+        if (client.call("EVAL", RELEASE, "1", key, value).equals("0")) throw new SimAdapter.Refused("not ours any more");
     }
 
     /** opener is called once for each client, with the servers, the key and the ttl (in milliseconds). The program's class is single (one
@@ -44,8 +45,9 @@ final class MyLock {
             var client = new Redis(node.host(), node.port(), setup.nodeTimeout().intValue()); // 0: waits for ever
             return wait -> {
                 var lock = new MyLock(client, setup.key(), setup.ttl().longValue());
+                boolean held = lock.acquire(wait == null ? Long.MAX_VALUE : wait.longValue()); // null: no limit
                 // Certainly not held; after any other exception it may be.
-                if (!lock.acquire(wait.longValue())) throw new SimAdapter.Refused("taken");
+                if (!held) throw new SimAdapter.Refused("taken");
                 return new SimAdapter.Grant(lock::release);
             };
         });

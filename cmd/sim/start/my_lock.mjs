@@ -14,7 +14,7 @@ class MyLock {
   }
 
   async acquire(wait) {
-    const deadline = performance.now() + wait
+    const deadline = performance.now() + (wait ?? Infinity) // undefined: no limit
     while (!await this.client.call('SET', this.key, this.value, 'NX', 'PX', Math.trunc(this.ttl))) {
       if (performance.now() > deadline) return false
       await sleep(20)
@@ -22,8 +22,8 @@ class MyLock {
     return true
   }
 
-  release() {
-    return this.client.call('EVAL', RELEASE, 1, this.key, this.value)
+  async release() {
+    if (!await this.client.call('EVAL', RELEASE, 1, this.key, this.value)) throw new Refused('not ours any more')
   }
 }
 

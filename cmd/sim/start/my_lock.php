@@ -17,9 +17,9 @@ final class MyLock
         $this->value = bin2hex(random_bytes(16));
     }
 
-    public function acquire(float $wait): bool
+    public function acquire(?float $wait): bool
     {
-        $deadline = hrtime(true) / 1e9 + $wait;
+        $deadline = hrtime(true) / 1e9 + ($wait ?? INF); // null: no limit
         while (!$this->client->call('SET', $this->key, $this->value, 'NX', 'PX', (int) ($this->ttl * 1000))) {
             if (hrtime(true) / 1e9 > $deadline) {
                 return false;
@@ -31,7 +31,9 @@ final class MyLock
 
     public function release(): void
     {
-        $this->client->call('EVAL', RELEASE, 1, $this->key, $this->value);
+        if (!$this->client->call('EVAL', RELEASE, 1, $this->key, $this->value)) {
+            throw new Refused('not ours any more');
+        }
     }
 }
 
@@ -89,7 +91,7 @@ final class MyRedis
 SimAdapter\serve(new Program('my-lock', '1.0', kind: 'single', keys: ['{key}']), function (Setup $setup) {
     $node = $setup->nodes[0];
     $client = new MyRedis($node->host, $node->port, $setup->nodeTimeout ?: 1e6); // 0: for ever
-    return function (float $wait) use ($client, $setup) {
+    return function (?float $wait) use ($client, $setup) {
         $lock = new MyLock($client, $setup->key, $setup->ttl);
         if (!$lock->acquire($wait)) {
             throw new Refused('taken'); // certainly not held; after any other exception it may be

@@ -2,6 +2,7 @@
 
 It needs redis-py: apt-get install python3-redis, or pip install redis.
 """
+import math
 import time
 import uuid
 
@@ -20,7 +21,7 @@ class MyLock:
         self.value = str(uuid.uuid4())
 
     def acquire(self, wait):
-        deadline = time.monotonic() + wait
+        deadline = time.monotonic() + (math.inf if wait is None else wait)  # None: no limit
         while not self.client.set(self.key, self.value, nx=True, px=int(self.ttl * 1000)):
             if time.monotonic() > deadline:
                 return False
@@ -28,7 +29,8 @@ class MyLock:
         return True
 
     def release(self):
-        self.client.eval(RELEASE, 1, self.key, self.value)
+        if not self.client.eval(RELEASE, 1, self.key, self.value):
+            raise Refused("not ours any more")
 
 
 def open_lock(setup):

@@ -18,7 +18,7 @@ class MyLock
   end
 
   def acquire(wait)
-    deadline = monotonic + wait
+    deadline = monotonic + (wait || Float::INFINITY) # nil: no limit
     until @client.call("SET", @key, @value, "NX", "PX", (@ttl * 1000).to_i)
       return false if monotonic > deadline
       sleep 0.02
@@ -27,7 +27,7 @@ class MyLock
   end
 
   def release
-    @client.call("EVAL", RELEASE, 1, @key, @value)
+    raise SimAdapter::Refused, "not ours any more" if @client.call("EVAL", RELEASE, 1, @key, @value).zero?
   end
 end
 

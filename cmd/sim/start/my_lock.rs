@@ -37,8 +37,10 @@ impl MyLock {
     }
 
     fn release(&self) -> Result<(), Error> {
-        self.client.call(&["EVAL", RELEASE, "1", &self.key, &self.value])?;
-        Ok(())
+        match self.client.call(&["EVAL", RELEASE, "1", &self.key, &self.value])?.as_deref() {
+            Some("0") => Err(Error::Refused("not ours any more".into())),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -51,7 +51,7 @@ var languages = []language{
 		modules: "go mod tidy", build: []string{"go build -o locks/bin/ ./locks/my-lock"},
 		files: []initFile{
 			{path: "locks/my-lock/main.go", template: "main.go.txt", what: "your lock program: put your own lock in it"},
-			{path: "locks/bin/.gitignore", text: "*\n", what: "keeps what is built there out of git"},
+			{path: "locks/bin/.gitignore", text: "*\n!.gitignore\n", what: "keeps what is built there out of git"},
 		}},
 	script("python", "python3", "py", sdk.Python, "python3-redis",
 		"pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "Pipfile", "*.py"),
@@ -62,7 +62,7 @@ var languages = []language{
 		files: []initFile{
 			{path: "locks/MyLock.java", template: "MyLock.java", what: "your lock program: put your own lock in it"},
 			{path: "locks/SimAdapter.java", text: sdk.Java, what: "speaks the lock protocol for it"},
-			{path: "locks/classes/.gitignore", text: "*\n", what: "keeps what is built there out of git"},
+			{path: "locks/classes/.gitignore", text: "*\n!.gitignore\n", what: "keeps what is built there out of git"},
 		}},
 	{name: "rust", signs: []string{"Cargo.toml"}, lock: "locks/bin/my-lock",
 		packages: []string{"rustc"},
@@ -70,7 +70,7 @@ var languages = []language{
 		files: []initFile{
 			{path: "locks/my_lock.rs", template: "my_lock.rs", what: "your lock program: put your own lock in it"},
 			{path: "locks/sim_adapter.rs", text: sdk.Rust, what: "speaks the lock protocol for it"},
-			{path: "locks/bin/.gitignore", text: "*\n", what: "keeps what is built there out of git"},
+			{path: "locks/bin/.gitignore", text: "*\n!.gitignore\n", what: "keeps what is built there out of git"},
 		}},
 	script("node", "node", "mjs", sdk.Node, "nodejs", "package.json", "*.mjs", "*.js"),
 }
@@ -177,7 +177,7 @@ func (a *cli) initProject(l language, skill string) error {
 	files := append(slices.Clone(l.files),
 		initFile{path: "locks/paused-holder.yaml", text: copyOf(s, s.Name), what: "a first scenario"},
 		initFile{path: scenario.ProjectFile, template: "sim.yaml", what: "defaults for sim in this folder"},
-		initFile{path: "sim-reports/.gitignore", text: "*\n", what: "keeps the reports out of git"})
+		initFile{path: "sim-reports/.gitignore", text: "*\n!.gitignore\n", what: "keeps the reports out of git"})
 	gitlab, github := exists(".gitlab-ci.yml"), exists(".github")
 	if gitlab {
 		files = append(files, initFile{path: ".gitlab/locks.yml", template: "gitlab.yml", what: "the job for CI: include it in .gitlab-ci.yml"})
@@ -247,7 +247,11 @@ func inSubfolder() bool {
 // next are the commands to give now, with what they are for.
 func (l language) next() (list [][2]string) {
 	if len(l.packages) > 0 {
-		list = append(list, [2]string{"apt-get install " + strings.Join(l.packages, " "), "if it is missing"})
+		what := "if it is missing"
+		if l.name == "python" {
+			what = "if it is missing, for Debian's python3; for another: pip install redis"
+		}
+		list = append(list, [2]string{"apt-get install " + strings.Join(l.packages, " "), what})
 	}
 	if l.modules != "" {
 		list = append(list, [2]string{l.modules, "adds the modules that it needs"})

@@ -736,6 +736,11 @@ func TestInit(t *testing.T) {
 	if r.read("sim.yaml") != "lock: mine\n" || r.read("locks/my_lock.py") != "mine" {
 		t.Error("a file was changed")
 	}
+	r.must("git init --quiet && touch sim-reports/index.html && git add --all")
+	if got := r.must("git ls-files sim-reports"); got != "sim-reports/.gitignore\n" {
+		t.Errorf("git keeps %q, want sim-reports/.gitignore alone", got)
+	}
+	r.must("rm -r .git")
 	if strings.Contains(r.must("sim init"), "wrote") {
 		t.Error("the second sim init wrote something")
 	}

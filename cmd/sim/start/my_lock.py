@@ -10,6 +10,10 @@ import redis
 
 from sim_adapter import Grant, Program, Refused, serve
 
+# Python looks for modules in locks/. To import a package at the root of your repository:
+# import os, sys
+# sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
 RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
 
 

@@ -6,6 +6,8 @@ require_relative "sim_adapter"
 require "io/wait"
 require "securerandom"
 require "socket"
+# To require your own library below lib/ of the repository:
+# $LOAD_PATH.unshift File.expand_path("../lib", __dir__)
 
 RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
 

@@ -38,7 +38,7 @@ var pipelines = map[string]pipeline{
 	"go": {action: "actions/setup-go", with: unless("go-version-file: go.mod"), image: "golang",
 		paths: []string{"**/*.go", "go.mod", "go.sum"}},
 	"python": {action: "actions/setup-python", with: pythonVersion, image: "python",
-		paths:    []string{"**/*.py", "requirements*.txt", "pyproject.toml", "setup.cfg"},
+		paths:    []string{"**/*.py", "requirements*.txt", "pyproject.toml", "setup.cfg", "setup.py", "uv.lock", "poetry.lock"},
 		installs: pythonInstalls},
 	"ruby": {action: "ruby/setup-ruby", with: unless(`ruby-version: "3.4"`, ".ruby-version", ".tool-versions", "mise.toml"),
 		image: "ruby", paths: []string{"**/*.rb", "Gemfile", "Gemfile.lock", "*.gemspec"},
@@ -55,7 +55,8 @@ var pipelines = map[string]pipeline{
 		paths: []string{"**/*.java", "pom.xml", "build.gradle*"}},
 	"rust": {image: "rust", paths: []string{"**/*.rs", "Cargo.toml", "Cargo.lock"}},
 	"node": {action: "actions/setup-node", with: nodeVersion, image: "node",
-		paths: []string{"**/*.js", "**/*.mjs", "**/*.cjs", "**/*.ts", "package.json", "package-lock.json"},
+		paths: []string{"**/*.js", "**/*.mjs", "**/*.cjs", "**/*.ts", "**/*.tsx",
+			"package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", ".npmrc", ".nvmrc"},
 		installs: func() []command {
 			for _, lock := range []string{"package-lock.json", "npm-shrinkwrap.json"} {
 				if exists(lock) {
@@ -107,7 +108,10 @@ func pythonInstalls() (list []command) {
 	if exists("setup.py") || says("pyproject.toml", "[project]") || says("pyproject.toml", "[build-system]") {
 		list = append(list, command{line: pip + "."})
 	}
-	return append(list, command{line: pip + "redis"}) // the program of sim init imports it; without effect where it is there
+	if says("requirements.txt", "redis") || says("pyproject.toml", "redis") || says("setup.py", "redis") {
+		return list
+	}
+	return append(list, command{line: pip + "redis"}) // the program of sim init imports it
 }
 
 func nodeVersion() []string {

@@ -36,6 +36,9 @@ type repository struct {
 // casesOfEvent is what chooses the scenarios in the workflow of sim init: the event.
 const casesOfEvent = "(github.event_name == 'pull_request' || github.event_name == 'push') && 'locks' || 'locks all'"
 
+// seedOfEvent is what chooses the seed.
+const seedOfEvent = "github.event_name == 'schedule' && github.run_number || 1"
+
 // besides is the shipped scenario that a job runs beside those of the repository: all would take minutes.
 const besides = "cost-acquire"
 
@@ -335,7 +338,7 @@ func (r *repository) runner(cached map[string]bool) *runner {
 	temp := r.t.TempDir()
 	run := &runner{repository: r, action: docstest.Root(r.t), cached: cached, values: map[string]string{
 		"runner.temp": temp, "github.action_ref": "v9.9.9", "github.action_repository": "", "github.token": "none",
-		"runner.os": "Linux", "runner.arch": "X64", casesOfEvent: "locks"}}
+		"runner.os": "Linux", "runner.arch": "X64", casesOfEvent: "locks", seedOfEvent: "1"}}
 	if len(cached) > 0 { // what the first job put there
 		if err := os.CopyFS(filepath.Join(temp, "redlock-sim", "bin"), os.DirFS(filepath.Join(r.home, "bin"))); err != nil {
 			r.t.Fatal(err)
@@ -543,7 +546,7 @@ func TestGitLab(t *testing.T) {
 	job := file.Locks
 	r.must("/usr/bin/python3 -m venv --system-site-packages \"$HOME/python\"") // the image has a Python with room for packages
 	all := `PATH="$HOME/python/bin:$PATH"` + "\n" + strings.Join(append(job.Before, job.Script...), "\n")
-	env := []string{"CI_PROJECT_DIR=" + r.dir, "SCENARIOS=" + job.Variables["SCENARIOS"] + " " + besides}
+	env := []string{"CI_PROJECT_DIR=" + r.dir, "SCENARIOS=" + job.Variables["SCENARIOS"] + " " + besides, "SEED=" + job.Variables["SEED"]}
 	out, code = r.shell(r.dir, all, env...)
 	if code != 0 {
 		t.Fatalf("the job of a correct lock is red:\n%s", out)
@@ -596,7 +599,7 @@ func TestDependenciesOfTheLock(t *testing.T) {
 		wanted   []string
 	}{
 		"requirements": {"python", map[string]string{"requirements.txt": "redis\n", ".python-version": "3.12\n"},
-			[]string{pip + "-r requirements.txt", pip + "redis", "setup-python"}},
+			[]string{pip + "-r requirements.txt\n      - uses: redlock-sim", "setup-python"}},
 		"project": {"python", map[string]string{"pyproject.toml": "[project]\nname = \"shop\"\nrequires-python = \">=3.10\"\n"},
 			[]string{pip + ".\n", "python-version-file: pyproject.toml"}},
 		"settings of tools alone": {"python", map[string]string{"pyproject.toml": "[tool.ruff]\n"}, []string{`python-version: "3.13"`}},

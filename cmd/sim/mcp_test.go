@@ -390,7 +390,7 @@ func TestAgentsLines(t *testing.T) {
 		}
 	}
 	_ = stdin.Close()
-	if line, more := <-lines; more {
+	if line := suite.Receive(t, "the end of what it prints", lines); line != "" {
 		t.Errorf("one line too many: %s", line)
 	}
 	if err := suite.Ends(t, cmd); err != nil {

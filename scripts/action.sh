@@ -24,7 +24,8 @@ download() {
 	name="redlock-sim_${1#v}_$system"
 	curl --fail --silent --show-error --location --retry 3 --max-time 120 --output "$temp/$name.tar.gz" \
 		"$server/releases/download/$1/$name.tar.gz" || return 1
-	gh attestation verify "$temp/$name.tar.gz" --repo "$REPOSITORY" --source-digest "$2" || return 1
+	gh attestation verify "$temp/$name.tar.gz" --repo "$REPOSITORY" --source-digest "$2" --source-ref "refs/tags/$1" \
+		--signer-workflow "$REPOSITORY/.github/workflows/release.yml" --deny-self-hosted-runners || return 1
 	tar -xzf "$temp/$name.tar.gz" -C "$temp" || return 1
 	mv "$temp/$name/sim" "$FOLDER/bin/sim"
 }

@@ -257,6 +257,7 @@ func TestDependabot(t *testing.T) {
 			Directories []string       `yaml:"directories"`
 			Schedule    map[string]any `yaml:"schedule"`
 			Groups      map[string]any `yaml:"groups"`
+			Cooldown    map[string]int `yaml:"cooldown"`
 		} `yaml:"updates"`
 	}
 	strictly(t, repository+"/.github/dependabot.yml", &d)

@@ -280,7 +280,7 @@ func TestTranslations(t *testing.T) {
 	root := theSite(t)
 	translated := 0
 	err := filepath.WalkDir(filepath.Join(root, "zh"), func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil || d.IsDir() || filepath.Ext(file) != ".html" { // as Markdown it has no such words
 			return err
 		}
 		translated++

@@ -32,11 +32,11 @@ func (t *terms) believed() (pieces []hold) {
 }
 
 // exclusiveLease: "No two clients are inside the validity that their own lock promised
-// them. A hold is that of exclusive-belief, but it ends when the promise ends."
+// them. A hold is that of exclusive-belief, but it ends when the promise ends, or when the lease may be over."
 func (t *terms) exclusiveLease() answer {
 	var pieces []hold
 	for _, g := range t.grants {
-		for _, p := range g.leases() {
+		for _, p := range t.leases(g) {
 			p.to = min(p.to, g.end)
 			pieces = append(pieces, p)
 		}
@@ -61,7 +61,7 @@ func (t *terms) deadHolds() (dead []hold) {
 }
 
 // leases are the times for which a grant was promised.
-func (g *grant) leases() (list []hold) {
+func (t *terms) leases(g *grant) (list []hold) {
 	if _, promised := g.promise(none); !promised {
 		// "Without a promise the belief counts."
 		return []hold{{of: g, from: g.ret, to: g.end}}
@@ -75,29 +75,41 @@ func (g *grant) leases() (list []hold) {
 	if !promised {
 		until, last = forever, 0 // up to the loss
 	}
-	list = append(list, hold{of: g, from: g.ret, to: until})
+	list = append(list, hold{of: g, from: g.ret, to: t.heldUntil(g, min(until, lost))})
 	for i, r := range g.renewals {
 		// "A renewal answered before the promise ended, or at its end, lengthens the
 		// hold. A renewal answered later begins another hold at its answer, but not after the
 		// end of the belief."
-		further := r.said.ValidUntil().V()
+		further := t.heldUntil(g, min(r.said.ValidUntil().V(), lost))
 		switch now := &list[len(list)-1]; {
 		case i == last:
-			return cut(list, lost)
+			return cut(list)
 		case r.ret <= now.to:
 			now.to = max(now.to, further)
 		case r.answered < g.ended:
 			list = append(list, hold{of: g, from: r.ret, to: further})
 		}
 	}
-	return cut(list, lost)
+	return cut(list)
 }
 
-// cut ends holds at a loss, and leaves those out that are none: "A promise that ended before
-// its grant or renewal was answered, or in that instant, is no hold."
-func cut(holds []hold, lost int64) (list []hold) {
+// heldUntil: "The hold of a lease by the client's clock ends when the lease may be over: half a TTL before the end of the promise, but not
+// before a TTL has passed since the invocation of the `acquire`, of a re-entry since that of its outermost grant."
+func (t *terms) heldUntil(g *grant, until int64) int64 {
+	for g.outer != nil {
+		g = g.outer
+	}
+	word := g.said.ValidUntil().IsSet() && g.said.ValidUntil().V() > g.ret
+	if t.header.Quorum == 0 || word || t.endless() || !t.leased() && t.header.Permits <= 0 {
+		return until
+	}
+	return min(until, max(until-t.header.TTL/2, g.call+t.header.TTL))
+}
+
+// cut leaves holds out that are none: "A promise that ended before its grant or renewal was answered, or in that instant, is no hold."
+func cut(holds []hold) (list []hold) {
 	for _, h := range holds {
-		if h.to = min(h.to, lost); h.to > h.from {
+		if h.to > h.from {
 			list = append(list, h)
 		}
 	}

@@ -11,7 +11,7 @@ func (t *terms) withinPermits() answer {
 	}
 	var pieces []hold
 	for _, g := range t.grants {
-		for _, p := range g.leases() {
+		for _, p := range t.leases(g) {
 			p.to = min(p.to, g.end)
 			pieces = append(pieces, p)
 		}

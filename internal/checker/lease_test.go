@@ -50,12 +50,12 @@ func TestLeaseInTheValue(t *testing.T) {
 		{"a takeover before", ExclusiveLease, func(s *script) {
 			s.takesOver(5, "c1", "1005")
 			s.takesOver(900, "c2", "1900")
-		}, Violated, "2 holders at once for 103 ms"},
+		}, Violated, "2 holders at once for 102 ms"},
 		{"a takeover of a lease that was renewed", ExclusiveLease, func(s *script) {
 			s.takesOver(5, "c1", "1005")
 			s.writes(800, "c1", "1800")
 			s.takesOver(1010, "c2", "2010")
-		}, Violated, "2 holders at once for 789 ms"},
+		}, Violated, "2 holders at once for 289 ms"},
 		{"the key gets an end, which is no renewal", ExclusiveLease, func(s *script) {
 			s.takesOver(5, "c1", "1005")
 			s.key(800, history.KeyExtended, "A", "c1", "1005", 1000)

@@ -27,6 +27,8 @@ type Grant struct {
 	release int
 	// Outer is the grant that this one re-entered, -1 for none. around is that, or the one in whose section it was asked for.
 	Outer, around int
+	// byItsClock: nothing but a clock that the client read itself, nobody knows when, says when the lease is over.
+	byItsClock bool
 	// loss is the event in which the lock told that it had lost the grant, -1 where it never
 	// did; lostAt is its instant, lostError how much earlier it can have been. unlost is the last promise as if it had
 	// not told.

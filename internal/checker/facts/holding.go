@@ -41,7 +41,7 @@ func (f *Facts) endAnswered(g *Grant) time.Duration {
 	return f.At(g.End)
 }
 
-// Leases are the beliefs cut off where the promise ended. A renewal that came
+// Leases are the beliefs cut off where the promise ended, or where others may have found the lease over. A renewal that came
 // in time lengthens the stretch; one that came late begins another.
 func (f *Facts) Leases() []Holding {
 	list := make([]Holding, 0, len(f.Grants))
@@ -58,16 +58,17 @@ func (f *Facts) Leases() []Holding {
 				list = append(list, h)
 			}
 		}
-		asked, from, until := f.At(g.Call), f.At(g.Return), g.Until
+		asked, from, until := f.At(g.Call), f.At(g.Return), f.heldUntil(g, g.Until)
 		for _, x := range g.Renewals {
 			if !until.Given || x.Return > g.EndOr(x.Return) {
 				break
 			}
+			further := f.heldUntil(g, Promise{x.Until, true}).End
 			if told := f.At(x.Return); until.EndedBefore(told) {
 				add(asked, from, until)
-				asked, from, until.End = x.Asked, told, x.Until
+				asked, from, until.End = x.Asked, told, further
 			}
-			until.End = max(until.End, x.Until)
+			until.End = max(until.End, further)
 		}
 		add(asked, from, until)
 	}

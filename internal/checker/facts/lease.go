@@ -33,8 +33,25 @@ func (f *Facts) LeaseMayBeOverAt(set int) time.Duration {
 	if g := f.GrantOf(attempt); g != nil && g.End >= 0 && f.SentAt(set) >= f.At(g.End) {
 		return math.MinInt64
 	}
-	ttl, end := time.Duration(f.History.Header.TTL), f.leaseEnd(set)
-	return min(end, max(f.At(f.Ops[attempt].Call)+ttl, end-ttl/2))
+	return f.mayBeOver(f.At(f.Ops[attempt].Call), f.leaseEnd(set))
+}
+
+// heldUntil is the end of a promise, or the instant from which on others may find the lease over, as LeaseMayBeOverAt says.
+func (f *Facts) heldUntil(g *Grant, p Promise) Promise {
+	if !g.byItsClock || !p.Given || p.End == Forever {
+		return p
+	}
+	first := g
+	for first.Outer >= 0 {
+		first = &f.Grants[first.Outer]
+	}
+	return Promise{f.mayBeOver(f.At(first.Call), p.End), true}
+}
+
+// mayBeOver is the first instant at which a lease with such an end may be over, of a client that asked for the lock at an instant.
+func (f *Facts) mayBeOver(asked, end time.Duration) time.Duration {
+	ttl := time.Duration(f.History.Header.TTL)
+	return min(end, max(asked+ttl, end-ttl/2))
 }
 
 // renewsLease reports that a key-set prolongs the life of a key: its client sets it once more in the same attempt.

@@ -187,6 +187,8 @@ func (a *author) begin(seed uint64) {
 	a.h.Header.Renews = seed%16 != 1 && (a.plot.losses == 0 || seed%3 == 0)
 	if seed%5 == 0 {
 		a.h.Header.Lease = history.LeaseTTL
+	} else if a.plot.permits {
+		a.h.Header.Lease = history.LeaseClock
 	}
 	if a.h.Header.Workload == "stock" {
 		a.h.Header.Initial = history.Some(3)

@@ -26,8 +26,10 @@ func damage(h *history.History, seed uint64) *history.History {
 		less.Header.Quorum = r.IntN(4)
 	}
 	switch r.IntN(20) {
-	case 0, 1:
+	case 0:
 		less.Header.Lease = history.LeaseTTL
+	case 1:
+		less.Header.Lease = history.LeaseClock
 	case 2:
 		less.Header.Lease, less.Header.TTL = history.LeaseNone, 0
 	}

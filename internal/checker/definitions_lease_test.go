@@ -9,6 +9,9 @@ import (
 // leased: "If the header says `"lease":"ttl"`, and has a TTL, the lock keeps the end of its lease in the value of its key".
 func (t *terms) leased() bool { return t.header.Lease == "ttl" && t.header.TTL > 0 }
 
+// byClock: "a lock with its lease in the value, or with `"lease":"clock"` in the header", and a TTL.
+func (t *terms) byClock() bool { return t.leased() || t.header.Lease == "clock" && t.header.TTL > 0 }
+
 // endless: "Without a TTL. If the header says `"lease":"none"`, and has no `ttl`, the lock was given no TTL".
 func (t *terms) endless() bool { return t.header.Lease == "none" && t.header.TTL <= 0 }
 
@@ -50,10 +53,10 @@ func (t *terms) mayBeOver(i int) int64 {
 	return min(max(t.leaseEnd(i)-t.header.TTL/2, p.call+t.header.TTL), t.leaseEnd(i))
 }
 
-// isNobodysFault: "With a lease in the value, this counts only before the lease of the key may be over: that of the `key-set` by
+// isNobodysFault: "With a lease by the client's clock, this counts only before the lease of the key may be over: that of the `key-set` by
 // which the key is its owner's. Later, or where nobody was seen to set the key, it is neither a violation nor a chance."
 func (t *terms) isNobodysFault(i int) bool {
-	if !t.leased() {
+	if !t.byClock() {
 		return false
 	}
 	e := &t.events[i]

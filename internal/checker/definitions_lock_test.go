@@ -100,7 +100,7 @@ func (t *terms) heldUntil(g *grant, until int64) int64 {
 		g = g.outer
 	}
 	word := g.said.ValidUntil().IsSet() && g.said.ValidUntil().V() > g.ret
-	if t.header.Quorum == 0 || word || t.endless() || !t.leased() && t.header.Permits <= 0 {
+	if t.header.Quorum == 0 || word || t.endless() || !t.byClock() {
 		return until
 	}
 	return min(until, max(until-t.header.TTL/2, g.call+t.header.TTL))
@@ -349,7 +349,7 @@ func (t *terms) renewedBySet(i int) (own, anothers bool) {
 	if !w.known() {
 		return false, false
 	}
-	if t.leased() && t.time(i) >= t.mayBeOver(w.set) {
+	if t.byClock() && t.time(i) >= t.mayBeOver(w.set) {
 		return false, false // "With a lease in the value, this counts only before the lease of the key may be over"
 	}
 	if w.client == e.Value.Client {

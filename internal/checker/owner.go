@@ -87,7 +87,7 @@ func (o *keyOwners) forgetKeys(e *history.Event) {
 // client's; empty: nobody's is known to be touched.
 func (o *keyOwners) ownerRenewedOver(e *history.Event, i int) (owner string, set int, chance bool) {
 	before, renewal := o.j.RenewedOver(i)
-	if !renewal || o.j.LeaseInValue() && e.Time >= o.j.LeaseMayBeOverAt(before.Set) {
+	if !renewal || o.j.LeaseByClock() && e.Time >= o.j.LeaseMayBeOverAt(before.Set) {
 		return "", -1, false
 	}
 	if before.Client == e.Value.Client {
@@ -118,7 +118,7 @@ func (o *keyOwners) ownerTouched(e *history.Event, i int) (owner string, set int
 			owner, askers = o.clientByValue[e.Value.Owner], o.namedAskers
 		}
 	}
-	if owner == "" || o.j.LeaseInValue() && (set < 0 || e.Time >= o.j.LeaseMayBeOverAt(set)) {
+	if owner == "" || o.j.LeaseByClock() && (set < 0 || e.Time >= o.j.LeaseMayBeOverAt(set)) {
 		return "", -1, false
 	}
 	if o.askers[e.Value.Client] {

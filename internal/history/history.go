@@ -47,7 +47,7 @@ type Header struct {
 	// TTLStep is what each end of a key that the lock asks for is a multiple of, in ns.
 	TTLStep int64 `json:"ttl_step,omitempty"`
 	// Lease is LeaseTTL where the lock keeps its lease in the value of its key: TTL is the lease, whatever end the key has. It is
-	// LeaseNone where the lock was given no TTL.
+	// LeaseNone where the lock was given no TTL, and LeaseClock where a client's own clock may say when the lease ends.
 	Lease string `json:"lease,omitempty"`
 }
 
@@ -59,8 +59,9 @@ type ClusterNodes struct {
 
 // Leases that a header names.
 const (
-	LeaseTTL  = "ttl"
-	LeaseNone = "none"
+	LeaseTTL   = "ttl"
+	LeaseNone  = "none"
+	LeaseClock = "clock"
 )
 
 // MostPermits is how many permits a semaphore has at most.

@@ -215,6 +215,9 @@ func (r *run) header() history.Header {
 	if r.Program != nil {
 		h.Renews = r.Program.Has(program.Renews)
 		h.Lease = r.Program.Lease
+		if h.Lease == "" && r.Program.Has(program.HasPermits) {
+			h.Lease = history.LeaseClock
+		}
 		h.TTLExtra, h.TTLStep = int64(program.Duration(r.Program.TTLExtra)), int64(program.Duration(r.Program.TTLStep))
 		h.TTL += h.TTLExtra
 		h.Lock, h.Program = r.Program.Name, cmp.Or(r.Program.Version, "unknown")

@@ -39,7 +39,7 @@ func (f *Facts) readPromises() {
 		}
 		own := g.Until.Given
 		if program && !own && !f.Endless() {
-			g.byItsClock = f.LeaseInValue() || f.History.Header.Permits > 0
+			g.byItsClock = f.LeaseByClock()
 			events := f.commandsFor(g)
 			own = f.promiseFromCommands(g, events)
 			if last := g.EndOr(len(f.History.Events)); unclear.overlaps(int64(f.eventBeforeFirstCommand(g, events))+1, int64(last)-1) {

@@ -12,6 +12,11 @@ func (f *Facts) LeaseInValue() bool {
 	return f.History.Header.Lease == history.LeaseTTL && f.History.Header.TTL > 0
 }
 
+// LeaseByClock reports that a clock which the client read itself, nobody knows when, says when a lease is over.
+func (f *Facts) LeaseByClock() bool {
+	return f.LeaseInValue() || f.History.Header.Lease == history.LeaseClock && f.History.Header.TTL > 0
+}
+
 // Endless reports that the lock was given no TTL: nothing but its release ends it.
 func (f *Facts) Endless() bool {
 	return f.History.Header.Lease == history.LeaseNone && f.History.Header.TTL <= 0

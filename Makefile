@@ -216,6 +216,10 @@ release-check: disclosure ## See that the archives of a release are whole, that 
 	$(MAKE) release-snapshot
 	sh scripts/release-check.sh .cache/dist
 
+.PHONY: tag
+tag: ## Tag this commit as a release (TAG=v1.2.3), if the changelog has it and make release-check is green; push nothing
+	@sh scripts/tag.sh '$(TAG)'
+
 $(TOOLS)/goreleaser-$(GORELEASER): # takes minutes
 	GOBIN=$(TOOLS) $(GO) install github.com/goreleaser/goreleaser/v2@$(GORELEASER)
 	mv $(TOOLS)/goreleaser $@

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,6 +15,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/moby/patternmatcher"
+	"github.com/moby/patternmatcher/ignorefile"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/redlock-sim/redlock-sim/internal/testkit/docstest"
@@ -67,25 +70,42 @@ func lint(t *testing.T, name string, text []byte) {
 
 var (
 	uses   = regexp.MustCompile(`(?m)^[ -]*uses: (.*)$`)
+	anchor = regexp.MustCompile(`(?m)^[^#]*: [&*][a-z]+( |$)`)
+	// What is installed by name has a version; a file has them, or is the user's own.
+	unpinnedPip = regexp.MustCompile(`(?m)(pip install (?:[^-.\n=]\S*)?)$`)
+
 	pinned = regexp.MustCompile(`^[\w./-]+@[0-9a-f]{40} # (v?[0-9]+\.[0-9]+\.[0-9]+|no release yet)$`)
 )
+
+// workflow is what the tests read of one.
+type workflow struct {
+	Permissions any `yaml:"permissions"`
+	Concurrency struct {
+		Group string `yaml:"group"`
+	} `yaml:"concurrency"`
+	Jobs map[string]struct {
+		Timeout     int               `yaml:"timeout-minutes"`
+		Permissions map[string]string `yaml:"permissions"`
+		Steps       []struct {
+			Uses string         `yaml:"uses"`
+			Run  string         `yaml:"run"`
+			With map[string]any `yaml:"with"`
+		} `yaml:"steps"`
+	} `yaml:"jobs"`
+}
+
+func parse(t *testing.T, text []byte) (w workflow) {
+	t.Helper()
+	if err := yaml.Unmarshal(text, &w); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
 
 // review is what people ask of a workflow.
 func review(t *testing.T, name string, text []byte) {
 	t.Helper()
-	var w struct {
-		Permissions any `yaml:"permissions"`
-		Jobs        map[string]struct {
-			Timeout int `yaml:"timeout-minutes"`
-			Steps   []struct {
-				Uses string         `yaml:"uses"`
-				With map[string]any `yaml:"with"`
-			} `yaml:"steps"`
-		} `yaml:"jobs"`
-	}
-	if err := yaml.Unmarshal(text, &w); err != nil {
-		t.Fatal(err)
-	}
+	w := parse(t, text)
 	if w.Permissions == nil {
 		t.Errorf("%s: the jobs have every permission", name)
 	}
@@ -98,6 +118,12 @@ func review(t *testing.T, name string, text []byte) {
 				t.Errorf("%s: the job %s leaves the token to all steps", name, job)
 			}
 		}
+	}
+	if anchor.Match(text) {
+		t.Errorf("%s has an anchor or an alias of YAML, which many tools for workflows do not read", name)
+	}
+	for _, m := range unpinnedPip.FindAllSubmatch(text, -1) {
+		t.Errorf("%s: %s takes whatever is newest", name, m[1])
 	}
 	for _, m := range uses.FindAllSubmatch(text, -1) {
 		if own := string(m[1]) == "redlock-sim/redlock-sim@main"; !own && !pinned.Match(m[1]) {
@@ -130,9 +156,79 @@ func TestOwnWorkflows(t *testing.T) {
 			t.Errorf("%s has another goreleaser than the Makefile's %s", file, goreleaser)
 		}
 		lint(t, strings.TrimPrefix(file, repository+"/"), text)
-		if !bytes.Contains(text, []byte("\nconcurrency:\n")) {
-			t.Errorf("%s says nothing of runs at the same time", file)
+		group := parse(t, text).Concurrency.Group
+		if !strings.Contains(group, "github.event_name") && group != "pages" { // one site, whatever the event
+			t.Errorf("%s: the group of runs that do not go on at the same time is %q, without the event", file, group)
 		}
+		rightsApart(t, file, text)
+	}
+}
+
+// rightsApart: what may sign or write runs nothing of the repository, and nothing that somebody built before.
+func rightsApart(t *testing.T, file string, text []byte) {
+	t.Helper()
+	for name, job := range parse(t, text).Jobs {
+		var writes []string
+		for right, level := range job.Permissions {
+			if level == "write" {
+				writes = append(writes, right)
+			}
+		}
+		if len(writes) == 0 {
+			continue
+		}
+		if slices.Contains(writes, "id-token") && (slices.Contains(writes, "contents") || slices.Contains(writes, "packages")) {
+			t.Errorf("%s: the job %s signs and publishes", file, name)
+		}
+		for _, s := range job.Steps {
+			if strings.HasPrefix(s.Uses, "actions/checkout@") || strings.Contains(s.Run, "make ") || strings.Contains(s.Run, "scripts/") {
+				t.Errorf("%s: the job %s may write (%s), and runs %s%s", file, name, strings.Join(writes, ", "), s.Uses, s.Run)
+			}
+		}
+	}
+}
+
+// TestDockerignore builds sim from what .dockerignore leaves, as deploy/kubernetes/Dockerfile does, in a folder of its own.
+func TestDockerignore(t *testing.T) {
+	patterns, err := ignorefile.ReadAll(bytes.NewReader(read(t, repository+"/.dockerignore")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ignored, err := patternmatcher.New(patterns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	list.Dir = repository
+	files, err := suite.Output(t, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	context := t.TempDir()
+	for file := range strings.SplitSeq(strings.TrimRight(string(files), "\x00"), "\x00") {
+		if left, err := ignored.MatchesOrParentMatches(file); err != nil || left {
+			if err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		for _, no := range []string{".git", "adapters/", "deploy/kubernetes/", "unreported/", "tools/"} {
+			if strings.HasPrefix(file, no) {
+				t.Errorf("%s is sent to the builder", file)
+			}
+		}
+		to := filepath.Join(context, file)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, read(t, filepath.Join(repository, file)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", "build", "-o", filepath.Join(t.TempDir(), "sim"), "./cmd/sim")
+	build.Dir = context
+	if out, err := suite.CombinedOutput(t, build); err != nil {
+		t.Errorf("what .dockerignore leaves is not enough to build sim: %v: %s", err, out)
 	}
 }
 
@@ -182,6 +278,49 @@ func TestWorkflowsOfInit(t *testing.T) {
 		if strings.Contains(said, "does not know its commit") == knows {
 			t.Errorf("%s: sim version says %q, and sim init %q", language, version, said)
 		}
+	}
+}
+
+// TestTag: make tag makes a tag when all was asked, and none otherwise. A Makefile of this test stands for the long check.
+func TestTag(t *testing.T) {
+	script, err := filepath.Abs(repository + "/scripts/tag.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const changes = "# Changelog\n\n## [1.2.3] - 2026-11-28\n"
+	for name, c := range map[string]struct{ tag, changelog, check, prepare, says string }{
+		"a release":              {"v1.2.3", changes, "true", "true", "git push origin v1.2.3"},
+		"no name":                {"", changes, "true", "true", "make tag TAG=v1.2.3"},
+		"not in the changelog":   {"v1.2.4", changes, "true", "true", "CHANGELOG.md has no '## [1.2.4]"},
+		"not to be published":    {"v1.2.3", changes, "false", "true", "Error 1"},
+		"changes":                {"v1.2.3", changes, "true", "echo more >> CHANGELOG.md", "not committed"},
+		"a tag that there is":    {"v1.2.3", changes, "true", "git tag v1.2.3", "already"},
+		"a version that is none": {"v1.2", changes, "true", "true", "make tag TAG=v1.2.3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for file, text := range map[string]string{"CHANGELOG.md": c.changelog, "Makefile": "release-check:\n\t" + c.check + "\n"} {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			run := exec.Command("sh", "-ec", `git init --quiet && git add . && git commit --quiet --message begin; `+c.prepare+`; sh "$0" "$1"`, script, c.tag)
+			run.Dir = dir
+			for _, who := range []string{"AUTHOR", "COMMITTER"} {
+				run.Env = append(run.Env, "GIT_"+who+"_NAME=test", "GIT_"+who+"_EMAIL=test@example.com")
+			}
+			run.Env = append(run.Env, "PATH="+os.Getenv("PATH"), "HOME="+dir)
+			out, err := suite.CombinedOutput(t, run)
+			if !bytes.Contains(out, []byte(c.says)) || (err == nil) != (name == "a release") {
+				t.Errorf("%v, want %q in:\n%s", err, c.says, out)
+			}
+			tags := exec.Command("git", "tag")
+			tags.Dir = dir
+			if list, err := suite.Output(t, tags); err != nil || (string(list) == "v1.2.3\n") != (name == "a release" || name == "a tag that there is") {
+				t.Errorf("the tags are %q (%v)", list, err)
+			}
+		})
 	}
 }
 
@@ -261,24 +400,33 @@ func TestDependabot(t *testing.T) {
 		} `yaml:"updates"`
 	}
 	strictly(t, repository+"/.github/dependabot.yml", &d)
-	var modules []string
+	looksAt := make(map[string][]string) // the folders of an ecosystem
 	for _, u := range d.Updates {
-		if u.Ecosystem == "gomod" {
-			modules = u.Directories
+		if u.Cooldown["default-days"] == 0 || len(u.Groups) == 0 {
+			t.Errorf("%s: updates come one by one, or on the day of a release", u.Ecosystem)
 		}
-		for _, dir := range append(u.Directories, u.Directory) {
+		looksAt[u.Ecosystem] = u.Directories
+		if u.Directory != "" {
+			looksAt[u.Ecosystem] = append(u.Directories, u.Directory)
+		}
+		for _, dir := range looksAt[u.Ecosystem] {
 			if _, err := os.Stat(filepath.Join(repository, dir)); err != nil {
 				t.Error(err)
 			}
 		}
 	}
-	files, err := filepath.Glob(repository + "/*/go.mod")
+	list := exec.Command("git", "ls-files", "-z")
+	list.Dir = repository
+	files, err := suite.Output(t, list)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range files {
-		if dir := "/" + filepath.Base(filepath.Dir(file)); !slices.Contains(modules, dir) {
-			t.Errorf("dependabot does not look at the module in %s", dir)
+	ecosystems := map[string]string{"go.mod": "gomod", "package.json": "npm", "requirements.txt": "pip", "pom.xml": "maven",
+		"Cargo.toml": "cargo", "composer.json": "composer", "Gemfile": "bundler", "Dockerfile": "docker"}
+	for file := range strings.SplitSeq(string(files), "\x00") {
+		ecosystem, dir := ecosystems[path.Base(file)], path.Clean("/"+path.Dir(file))
+		if ecosystem != "" && !strings.HasPrefix(dir, "/adapters/museum") && !slices.Contains(looksAt[ecosystem], dir) {
+			t.Errorf("dependabot does not look at %s", file)
 		}
 	}
 }

@@ -109,7 +109,8 @@ exists. It writes:
                          regresses; with a .gitlab-ci.yml, .gitlab/locks.yml to include
 
 The workflow runs your scenarios on each change, and all that sim ships at night, in virtual
-time. It installs what pip, npm, bundler, composer or maven need to, as the files here say.
+time. It installs what pip, npm, pnpm, yarn, bundler, composer or maven need to, as the files
+here say.
 Before a release, run the same with --world live, which takes real time.
 
 --skill also writes a file that tells a coding agent how to put the lock on trial.
@@ -134,6 +135,10 @@ docs/reference/lock-protocol.md, and name your program in sim.yaml.`,
 			l := languages[i]
 			if l.name == "java" && exists("pom.xml") {
 				l = l.withMaven()
+			}
+			if l.name == "python" && !hasRedisPy() {
+				l.files = append(slices.Clone(l.files),
+					initFile{path: pythonRequirements, template: "requirements.txt", what: "what it imports, for pip"})
 			}
 			return a.initProject(l, skill)
 		},
@@ -249,7 +254,10 @@ func (l language) next() (list [][2]string) {
 	if len(l.packages) > 0 {
 		what := "if it is missing"
 		if l.name == "python" {
-			what = "if it is missing, for Debian's python3; for another: pip install redis"
+			what = "if it is missing, for Debian's python3; for another: pip install -r " + pythonRequirements
+			if hasRedisPy() {
+				what = "if it is missing, for Debian's python3; for another what this repository asks for"
+			}
 		}
 		list = append(list, [2]string{"apt-get install " + strings.Join(l.packages, " "), what})
 	}

@@ -56,15 +56,8 @@ var pipelines = map[string]pipeline{
 	"rust": {image: "rust", paths: []string{"**/*.rs", "Cargo.toml", "Cargo.lock"}},
 	"node": {action: "actions/setup-node", with: nodeVersion, image: "node",
 		paths: []string{"**/*.js", "**/*.mjs", "**/*.cjs", "**/*.ts", "**/*.tsx",
-			"package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", ".npmrc", ".nvmrc"},
-		installs: func() []command {
-			for _, lock := range []string{"package-lock.json", "npm-shrinkwrap.json"} {
-				if exists(lock) {
-					return []command{{line: "npm ci"}}
-				}
-			}
-			return found("package.json", command{line: "npm install --no-package-lock"})
-		}},
+			"package.json", "package-lock.json", "pnpm-lock.yaml", "pnpm-workspace.yaml", "yarn.lock", ".yarnrc*", ".npmrc", ".nvmrc"},
+		installs: nodeInstalls},
 }
 
 // unless sets a version where none of these files, which the action reads by itself, tells it.
@@ -108,10 +101,18 @@ func pythonInstalls() (list []command) {
 	if exists("setup.py") || says("pyproject.toml", "[project]") || says("pyproject.toml", "[build-system]") {
 		list = append(list, command{line: pip + "."})
 	}
-	if says("requirements.txt", "redis") || says("pyproject.toml", "redis") || says("setup.py", "redis") {
+	if hasRedisPy() {
 		return list
 	}
-	return append(list, command{line: pip + "redis"}) // the program of sim init imports it
+	return append(list, command{line: pip + "--require-hashes -r " + pythonRequirements})
+}
+
+// pythonRequirements is where sim init pins what its lock program imports, if the repository does not bring it.
+const pythonRequirements = "locks/requirements.txt"
+
+// hasRedisPy reports whether what is installed for the repository has a client of Redis in it.
+func hasRedisPy() bool {
+	return says("requirements.txt", "redis") || says("pyproject.toml", "redis") || says("setup.py", "redis")
 }
 
 func nodeVersion() []string {
@@ -124,6 +125,23 @@ func nodeVersion() []string {
 		return []string{"node-version-file: package.json"}
 	}
 	return []string{`node-version: "24"`}
+}
+
+// nodeInstalls takes the package manager of the lock file that is here. Corepack, which comes with Node.js up to 24, brings pnpm and
+// Yarn in the version that package.json names.
+func nodeInstalls() []command {
+	corepack := func(install string) []command { return []command{{line: "corepack enable"}, {line: install}} }
+	switch {
+	case exists("package-lock.json"), exists("npm-shrinkwrap.json"):
+		return []command{{line: "npm ci"}}
+	case exists("pnpm-lock.yaml"):
+		return corepack("pnpm install --frozen-lockfile")
+	case says("yarn.lock", "\n__metadata:"): // of Yarn 2 and later
+		return corepack("yarn install --immutable")
+	case exists("yarn.lock"):
+		return corepack("yarn install --frozen-lockfile")
+	}
+	return found("package.json", command{line: "npm install --no-package-lock"})
 }
 
 func javaVersion() []string {

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -162,8 +160,6 @@ type runner struct {
 	output string
 	// uploaded are the folders that were kept.
 	uploaded []string
-	// cached holds what the cache of GitHub would, by its key.
-	cached map[string]bool
 }
 
 var expression = regexp.MustCompile(`\$\{\{ *([^}]*?) *\}\}`)
@@ -184,8 +180,6 @@ func (r *runner) due(condition string) bool {
 	switch condition {
 	case "":
 		return !r.failed
-	case "steps.cache.outputs.cache-hit != 'true'":
-		return !r.failed && r.values["steps.cache.outputs.cache-hit"] != "true"
 	case "always() && inputs.artifact != ''":
 		return r.values["inputs.artifact"] != ""
 	}
@@ -237,10 +231,6 @@ func (r *runner) step(s step) {
 	case "":
 		r.run(s)
 	case "actions/checkout":
-	case "actions/cache/restore":
-		r.values["steps."+s.ID+".outputs.cache-hit"] = fmt.Sprint(r.cached[with["key"]])
-	case "actions/cache/save":
-		r.cached[with["key"]] = true
 	case "actions/upload-artifact":
 		folder, _, _ := strings.Cut(with["path"], "\n")
 		r.uploaded = append(r.uploaded, folder)
@@ -320,41 +310,27 @@ func (r *runner) composite(with map[string]string) {
 }
 
 // job runs the workflow that sim init wrote, once, with scenarios.
-func (r *repository) job(cached map[string]bool, scenarios string) *runner {
+func (r *repository) job(scenarios string) *runner {
 	r.t.Helper()
-	run := r.runner(cached)
+	run := r.runner()
 	run.values[casesOfEvent] = scenarios
 	run.workflow(".github/workflows/locks.yml")
 	if len(run.uploaded) != 1 {
 		r.t.Fatalf("%d folders were uploaded\n%s", len(run.uploaded), run.output)
 	}
-	r.keepBuilt(run)
 	return run
 }
 
 // runner is a machine for one job.
-func (r *repository) runner(cached map[string]bool) *runner {
+func (r *repository) runner() *runner {
 	r.t.Helper()
-	temp := r.t.TempDir()
-	run := &runner{repository: r, action: docstest.Root(r.t), cached: cached, values: map[string]string{
-		"runner.temp": temp, "github.action_ref": "v9.9.9", "github.action_repository": "", "github.token": "none",
-		"runner.os": "Linux", "runner.arch": "X64", casesOfEvent: "locks", seedOfEvent: "1"}}
-	if len(cached) > 0 { // what the first job put there
-		if err := os.CopyFS(filepath.Join(temp, "redlock-sim", "bin"), os.DirFS(filepath.Join(r.home, "bin"))); err != nil {
-			r.t.Fatal(err)
-		}
+	git, err := exec.LookPath("git")
+	if err != nil {
+		r.t.Fatal(err)
 	}
-	return run
-}
-
-// keepBuilt keeps what the first job put into the cache.
-func (r *repository) keepBuilt(run *runner) {
-	r.t.Helper()
-	if bin := filepath.Join(r.home, "bin"); len(run.cached) == 1 && !exists(bin) {
-		if err := os.CopyFS(bin, os.DirFS(filepath.Join(run.values["runner.temp"], "redlock-sim", "bin"))); err != nil {
-			r.t.Fatal(err)
-		}
-	}
+	r.tool("git", `[ "$1" != ls-remote ] && exec `+git+` "$@"`) // GitHub cannot be asked for the tags of releases
+	return &runner{repository: r, action: docstest.Root(r.t), values: map[string]string{
+		"runner.temp": r.t.TempDir(), "github.action_ref": "v9.9.9", "github.token": "none", casesOfEvent: "locks", seedOfEvent: "1"}}
 }
 
 // wants looks for what a job printed or kept.
@@ -374,14 +350,12 @@ func TestGitHubAction(t *testing.T) {
 			suite.All(t)
 			r := newRepository(t, l.name)
 			r.followInit("--language " + l.name)
-			cached := make(map[string]bool)
-
-			green := r.job(cached, "locks "+besides)
+			green := r.job("locks " + besides)
 			if green.failed {
 				t.Fatalf("the job of a correct lock is red:\n%s", green.output)
 			}
 			r.wants("the green job", green.output, "sim v9.9.9", "0 unexpected, 0 undecided", "my-lock 1.0", "virtual")
-			for _, file := range []string{"index.html", "junit.xml", "paused-holder/*/report.html", besides + "/*/report.html"} {
+			for _, file := range []string{"index.html", "junit.xml", "summary.md", "paused-holder/*/report.html", besides + "/*/report.html"} {
 				if found, _ := filepath.Glob(filepath.Join(green.uploaded[0], file)); len(found) != 1 {
 					t.Errorf("the upload has %d files %s", len(found), file)
 				}
@@ -391,7 +365,7 @@ func TestGitHubAction(t *testing.T) {
 				return
 			}
 			r.change(m.file, m.correct, m.mistaken)
-			red := r.job(cached, "locks")
+			red := r.job("locks")
 			if !red.failed {
 				t.Fatalf("the job of a mistaken lock is green:\n%s", red.output)
 			}
@@ -406,9 +380,6 @@ func TestGitHubAction(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.wants("junit.xml", string(junit), "<failure")
-			if len(cached) != 1 {
-				t.Errorf("the cache has keys %v: the second job built sim again", maps.Keys(cached))
-			}
 		})
 	}
 }
@@ -436,13 +407,14 @@ func TestActionTakesARelease(t *testing.T) {
 			r.tool("go", `for last; do case $before in -o) out=$last ;; -ldflags) flags=$last ;; esac; before=$last; done
 				printf '#!/bin/sh\necho built for %s\n' "${flags##*=}" > "$out" && chmod +x "$out"`)
 			out, code := r.shell(r.dir, "sh "+filepath.Join(docstest.Root(t), "scripts", "action.sh"),
-				"CACHED=", "FOLDER="+r.home, "REF="+c.ref, "REPOSITORY=redlock-sim/redlock-sim", "GITHUB_SERVER_URL=https://github.com")
+				"FOLDER="+r.home, "REF="+c.ref, "REPOSITORY=somebody/else", "GITHUB_SERVER_URL=https://example.com")
 			if code != 0 || !strings.HasSuffix(out, c.want+"\n") {
 				t.Fatalf("exit code %d, want at the end %q: %s", code, c.want, out)
 			}
 			if asked, err := os.ReadFile(filepath.Join(r.home, "asked")); err == nil {
 				r.wants("asked", string(asked), "https://github.com/redlock-sim/redlock-sim/releases/download/v1.2.3/redlock-sim_1.2.3_linux_",
-					".tar.gz --repo redlock-sim/redlock-sim --source-digest "+commit)
+					".tar.gz --repo redlock-sim/redlock-sim --source-digest "+commit+" --source-ref refs/tags/v1.2.3 "+
+						"--signer-workflow redlock-sim/redlock-sim/.github/workflows/release.yml ")
 			} else if c.want == "the release" {
 				t.Error(err)
 			}
@@ -476,9 +448,9 @@ func TestGitHubMatrix(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(text), &w); err != nil {
 		t.Fatal(err)
 	}
-	cached := make(map[string]bool)
+	sim := ""
 	for _, shard := range w.Jobs["shard"].Strategy.Matrix["shard"] {
-		run := r.runner(cached)
+		run := r.runner()
 		run.values["matrix.shard"], run.values["github.run_number"] = shard, "7"
 		for _, s := range w.Jobs["shard"].Steps {
 			run.step(s)
@@ -486,7 +458,7 @@ func TestGitHubMatrix(t *testing.T) {
 		if len(run.uploaded) != 1 {
 			t.Fatalf("shard %s keeps %d folders\n%s", shard, len(run.uploaded), run.output)
 		}
-		r.keepBuilt(run)
+		sim = run.values["steps.build.outputs.sim"]
 		if err := os.CopyFS(filepath.Join(r.dir, "shards", "shard-"+shard), os.DirFS(run.uploaded[0])); err != nil {
 			t.Fatal(err)
 		}
@@ -494,7 +466,7 @@ func TestGitHubMatrix(t *testing.T) {
 	merged := ""
 	for _, s := range w.Jobs["merge"].Steps {
 		if strings.HasPrefix(s.Run, "sim merge ") { // by the sim that the action built
-			out, code := r.shell(r.dir, filepath.Join(r.home, "bin", s.Run))
+			out, code := r.shell(r.dir, strings.Replace(s.Run, "sim", sim, 1))
 			if merged = out; code != app.ExitUnexpected {
 				t.Fatalf("the job that merges ends with exit code %d:\n%s", code, out)
 			}
@@ -568,7 +540,7 @@ func TestGitLab(t *testing.T) {
 	if code != app.ExitUnexpected || file.All.Timeout == "" {
 		t.Fatalf("the job of a mistaken lock ends with exit code %d, after %s at most:\n%s", code, file.All.Timeout, out)
 	}
-	r.wants("junit.xml", r.read("sim.xml"), "<failure")
+	r.wants("junit.xml", r.read("sim-reports/junit.xml"), "<failure")
 }
 
 // TestPipelinesOfARelease: the sim of a release writes its own version, and jobs that compile nothing.
@@ -602,12 +574,19 @@ func TestDependenciesOfTheLock(t *testing.T) {
 			[]string{pip + "-r requirements.txt\n", "setup-python"}},
 		"project": {"python", map[string]string{"pyproject.toml": "[project]\nname = \"shop\"\nrequires-python = \">=3.10\"\n"},
 			[]string{pip + ".\n", "python-version-file: pyproject.toml"}},
-		"settings of tools alone": {"python", map[string]string{"pyproject.toml": "[tool.ruff]\n"}, []string{`python-version: "3.13"`}},
+		"settings of tools alone": {"python", map[string]string{"pyproject.toml": "[tool.ruff]\n"},
+			[]string{`python-version: "3.13"`, pip + "--require-hashes -r locks/requirements.txt\n"}},
 		"npm with a lock file": {"node", map[string]string{"package.json": `{"name":"shop","engines":{"node":">=20"}}`,
 			"package-lock.json": `{"name":"shop","lockfileVersion":3,"packages":{"":{"name":"shop"}}}`},
 			[]string{"run: npm ci\n", "node-version-file: package.json"}},
 		"npm": {"node", map[string]string{"package.json": `{"name":"shop"}`, ".nvmrc": "22\n"},
 			[]string{"run: npm install ", "node-version-file: .nvmrc"}},
+		"pnpm": {"node", map[string]string{"package.json": `{"name":"shop"}`, "pnpm-lock.yaml": "lockfileVersion: '9.0'\n"},
+			[]string{"run: corepack enable\n", "run: pnpm install --frozen-lockfile\n", `- "pnpm-lock.yaml"`}},
+		"yarn": {"node", map[string]string{"package.json": `{"name":"shop"}`, "yarn.lock": "# yarn lockfile v1\n"},
+			[]string{"run: corepack enable\n", "run: yarn install --frozen-lockfile\n", `- "yarn.lock"`}},
+		"yarn 4": {"node", map[string]string{"package.json": `{"name":"shop"}`, "yarn.lock": "# generated\n\n__metadata:\n  version: 8\n"},
+			[]string{"run: corepack enable\n", "run: yarn install --immutable\n"}},
 		"bundler":  {"ruby", map[string]string{"Gemfile": ""}, []string{"run: bundle install\n", `ruby-version: "3.4"`}},
 		"composer": {"php", map[string]string{"composer.json": "{}"}, []string{"run: composer install ", `php-version: "8.4"`}},
 		"maven": {"java", map[string]string{"pom.xml": "<project/>"},
@@ -633,10 +612,10 @@ func TestDependenciesOfTheLock(t *testing.T) {
 			if n := strings.Count(github, "pip install ."); name == "settings of tools alone" && n > 0 {
 				t.Errorf("it installs a project that is none:\n%s", github)
 			}
-			if name == "requirements" && strings.Contains(github, pip+"redis") {
+			if name == "requirements" && (strings.Contains(github, "--require-hashes") || exists(filepath.Join(r.dir, pythonRequirements))) {
 				t.Errorf("it installs redis, which the requirements have:\n%s", github)
 			}
-			if _, err := exec.LookPath("npm"); c.language == "node" && err == nil { // there is nothing to be downloaded
+			if _, err := exec.LookPath("npm"); strings.HasPrefix(name, "npm") && err == nil { // there is nothing to be downloaded
 				_, after, _ := strings.Cut(github, "- run: npm ")
 				line, _, _ := strings.Cut(after, "\n")
 				r.must("npm " + line)
@@ -654,7 +633,7 @@ func TestPins(t *testing.T) {
 		t.Fatal(err)
 	}
 	texts := map[string]string{"action.yml": docstest.Read(t, "action.yml")}
-	for _, pattern := range []string{".github/workflows/*.yml", "deploy/docker/Dockerfile.sim"} {
+	for _, pattern := range []string{".github/workflows/*.yml", "deploy/*/Dockerfile*"} {
 		found, _ := filepath.Glob(filepath.Join(docstest.Root(t), pattern))
 		if len(found) == 0 {
 			t.Fatalf("there is no %s", pattern)
@@ -677,6 +656,7 @@ func TestPins(t *testing.T) {
 	used := make(map[string]bool)
 	uses := regexp.MustCompile(`(?m)^ *(?:- )?uses: ([\w-]+/[\w-]+)((?:/[\w-]+)*)@(.*)$`)
 	image := regexp.MustCompile(`(?m)^(?: *image: *|ARG BASE=)(([a-z]+):.*)$`)
+	from := regexp.MustCompile(`(?m)^FROM (([a-z]+):\S+)`)
 	for name, text := range texts {
 		for _, m := range uses.FindAllStringSubmatch(text, -1) {
 			used[m[1]] = true
@@ -684,14 +664,22 @@ func TestPins(t *testing.T) {
 				t.Errorf("%s uses %s@%s, and start/pins.txt has %q (make pins)", name, m[1], m[3], pins[m[1]])
 			}
 		}
-		for _, m := range image.FindAllStringSubmatch(text, -1) {
+		images := image.FindAllStringSubmatch(text, -1)
+		if strings.HasPrefix(name, "deploy/") { // pages show the Dockerfiles of others
+			images = append(images, from.FindAllStringSubmatch(text, -1)...)
+		}
+		for _, m := range images {
 			used[m[2]] = true
 			if m[1] != pins[m[2]] {
 				t.Errorf("%s has the image %s, and start/pins.txt %q (make pins)", name, m[1], pins[m[2]])
 			}
 		}
 	}
+	full := regexp.MustCompile(`^[a-z]+:[0-9]+\.[0-9]+(\.[0-9]+)?(-[a-z0-9-]+)+(@sha256:[0-9a-f]{64})?$`)
 	for name, pin := range pins {
+		if !strings.Contains(name, "/") && !full.MatchString(pin) {
+			t.Errorf("start/pins.txt has %s: want a tag with the whole version, and nothing else or its digest", pin)
+		}
 		if !used[name] {
 			t.Errorf("start/pins.txt has %s, which nothing uses", pin)
 		}
@@ -759,7 +747,7 @@ func TestInit(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	want := ".github/workflows/locks.yml locks/my_lock.py locks/paused-holder.yaml locks/sim_adapter.py sim-reports/.gitignore sim.yaml"
+	want := ".github/workflows/locks.yml locks/my_lock.py locks/paused-holder.yaml locks/requirements.txt locks/sim_adapter.py sim-reports/.gitignore sim.yaml"
 	if got := strings.Join(files, " "); got != want {
 		t.Errorf("sim init left %s, want %s", got, want)
 	}

@@ -1,6 +1,6 @@
 """The lock program that sim starts for each client. Put your own lock in the place of MyLock.
 
-It needs redis-py: apt-get install python3-redis, or pip install redis.
+It needs redis-py: apt-get install python3-redis, or pip install -r locks/requirements.txt.
 """
 import math
 import time

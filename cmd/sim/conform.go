@@ -37,7 +37,8 @@ each time, and no machine is too slow. The check "repeats" sees there that two r
 seed are the same, byte for byte. Where virtual time cannot be had (see sim doctor), the first
 line says so, and the checks take real time. --world live asks for that.
 
-Without COMMAND it is the lock of sim.yaml.
+COMMAND can also be a lock of sim, with rules switched off, as for --lock of sim run:
+'redlock --switch value'. Without COMMAND it is the lock of sim.yaml.
 
 Each finding says what was seen, what was expected, and how to mend it. A check that needs
 what the program cannot do by its own words is not applicable.
@@ -50,7 +51,8 @@ something, 5 internal error, 130 interrupted.`,
 		Example: `  sim conform 'python3 my_lock.py'
   sim conform --world live 'python3 my_lock.py'
   sim conform -v bin/adapters/redsync
-  sim conform --json --ttl 5s 'sim lock redlock'`,
+  sim conform --json --ttl 5s redlock
+  sim conform 'redlock --switch value'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 0 && a.project.Lock == "" {
 				return app.Usagef("name one command").Hint("put a command with arguments in quotes: sim conform 'python3 my_lock.py'")

@@ -16,9 +16,12 @@ import (
 
 // targetFlags say which variant of a scenario is explored, and for the sake of which properties.
 func targetFlags(c *cobra.Command, t *request.Target, usage string, standard ...checker.Property) {
+	list := func(names []checker.Property) string { return strings.Join(words.Texts(names), ",") }
+	var semaphore scenario.Setup
+	semaphore.Lock.Permits = 2
 	c.Flags().StringVar(&t.Variant, "variant", "", "the variant to run (default: the first)")
-	c.Flags().Var(&properties{&t.Properties}, "property", fmt.Sprintf("%s (default: %s; if tokens order the grants, also %s)",
-		usage, strings.Join(words.Texts(standard), ","), strings.Join(words.Texts(scenario.OfTokens()), ",")))
+	c.Flags().Var(&properties{&t.Properties}, "property", fmt.Sprintf("%s (default: %s; if tokens order the grants, also %s; of a semaphore %s)",
+		usage, list(standard), list(scenario.OfTokens()), list(semaphore.Judged(standard))))
 	registerTarget(c)
 }
 

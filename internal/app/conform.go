@@ -49,11 +49,16 @@ func Conform(ctx context.Context, env *Env, r request.Conform, l Listener) (*Con
 	if err != nil {
 		return nil, err
 	}
-	if _, ours := lock.Lookup(argv[0]); ours {
-		return nil, Usagef("conform %s: that is a lock of sim, and no program", r.Command).
-			Hint("conform 'sim lock %s'", r.Command)
-	}
-	if !env.Permit.Lock {
+	if _, ours := lock.Lookup(argv[0]); ours { // as sim lock runs it
+		if _, err := builtIn("conform", argv); err != nil {
+			return nil, err
+		}
+		self, err := Self()
+		if err != nil {
+			return nil, err
+		}
+		argv = append([]string{self, "lock"}, argv...)
+	} else if !env.Permit.Lock {
 		return nil, env.notPermitted(r.Command)
 	}
 	nodes := string(server.Auto)

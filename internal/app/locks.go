@@ -54,14 +54,20 @@ func (e *Env) standIn(command string) (*scenario.StandIn, error) {
 		}
 		return &scenario.StandIn{Program: &lock.Program{Command: words}}, nil
 	}
+	config, err := builtIn("--lock", words)
+	return scenario.NewBuiltIn(config, e.Version), err
+}
+
+// builtIn is the lock of sim that a command line names, as in "redlock --switch quorum".
+func builtIn(where string, words []string) (lock.Config, error) {
 	flags := pflag.NewFlagSet(words[0], pflag.ContinueOnError)
 	flags.Usage = func() {}
 	switches := flags.StringArray("switch", nil, "")
 	if err := flags.Parse(words[1:]); err != nil || flags.NArg() > 0 {
-		return nil, Usagef("--lock %s: %s is a lock of sim, and --switch RULE all that can stand behind it", command, words[0])
+		return lock.Config{}, Usagef("%s %s: %s is a lock of sim, and --switch RULE all that can stand behind it",
+			where, shellquote.Join(words...), words[0])
 	}
-	config, err := BuiltIn(words[0], *switches)
-	return scenario.NewBuiltIn(config, e.Version), err
+	return BuiltIn(words[0], *switches)
 }
 
 // notPermitted refuses a lock program that the user's own command line does not name.

@@ -61,7 +61,7 @@ func (j *judge) askedTooLittleFinding(f Finding, g *facts.Grant, event int) Find
 	}
 	op := CounterOp{Client: g.Client, Op: "holds the lock",
 		Events: sortedEvents(g.Call, g.Return, event, g.End), From: j.At(g.Return), To: j.At(g.End),
-		Believed: promiseWords(g), True: "the key was asked for until " + words.Instant(time.Duration(e.Value.ValidUntil().V()))}
+		Believed: j.promiseWords(g), True: "the key was asked for until " + words.Instant(time.Duration(e.Value.ValidUntil().V()))}
 	s := j.newStory()
 	s.decidedBy(event)
 	s.tellGrant(g, j.At(event))

@@ -89,7 +89,7 @@ func (j *judge) unbackedFinding(f Finding, b *facts.Backing, g *facts.Grant, nod
 	s.decidedBy(g.Return)
 	c := &Counterexample{From: f.Effort.Chances, Impossible: g.Return, Assumption: string(why),
 		Operations: []CounterOp{{Client: g.Client, Op: "is granted the lock", Events: sortedEvents(append(changed, g.Call, g.Return)...),
-			From: j.At(g.Call), To: j.At(g.Return), Believed: promiseWords(g), True: where}}}
+			From: j.At(g.Call), To: j.At(g.Return), Believed: j.promiseWords(g), True: where}}}
 	c.setStory(s)
 	return f.withCounterexample(c)
 }

@@ -155,9 +155,9 @@ func (j *judge) silentFinding(f Finding, s *starving, bound time.Duration, since
 	f.Verdict = Violated
 	first, last := &j.Ops[s.first], &j.Ops[s.last]
 	again := last.F == history.Acquire && last.Type == history.OK && j.At(last.Return) <= s.to
-	had := "never had the lock again within"
+	had := "never had " + j.theLock() + " again within"
 	if again {
-		had = "had the lock again only after"
+		had = "had " + j.theLock() + " again only after"
 	}
 	had = fmt.Sprintf("%s %s %s, in %s", s.client, had, waited, words.Count(s.attempts, "request"))
 	f.Why = fmt.Sprintf("when its open connections had gone silent, %s, though new connections worked (bound %s)", had, length(bound))
@@ -169,9 +169,9 @@ func (j *judge) silentFinding(f Finding, s *starving, bound time.Duration, since
 			story.tellGrant(g, s.from)
 		}
 	}
-	asks := "asked for the lock"
+	asks := "asked for " + j.theLock()
 	if first.F == history.Release {
-		asks = "asked to release the lock"
+		asks = "asked to release " + j.theLock()
 	}
 	story.tell(turning, first.Call, "%s %s", s.client, asks)
 	end := last.Return
@@ -181,7 +181,7 @@ func (j *judge) silentFinding(f Finding, s *starving, bound time.Duration, since
 	story.tell(turning, end, "%s", had)
 	story.decidedBy(since)
 	c := &Counterexample{From: len(j.Ops), Impossible: -1, Bound: bound, Assumption: string(reconnects)}
-	c.Operations = []CounterOp{{Client: s.client, Op: fmt.Sprintf("waits for its lock (%s)", words.Count(s.attempts, "request")),
+	c.Operations = []CounterOp{{Client: s.client, Op: fmt.Sprintf("waits for %s (%s)", j.itsLock(), words.Count(s.attempts, "request")),
 		Events: sortedEvents(first.Call, last.Call, last.Return), From: s.from, To: s.to,
 		Believed: "the nodes will answer", True: "nothing passes on its open connections"}}
 	c.setStory(story)

@@ -28,8 +28,8 @@ func judgeDeadlock(_ context.Context, j *judge, o Options) Finding {
 		return j.starvationFinding(f, w.starved, o.GrantWithin, "after healing", healing)
 	}
 	if w.granted > 0 {
-		f.Verdict, f.Why = Holds, fmt.Sprintf("after healing, a client that asked got the lock within %s (bound %s)",
-			length(w.slowest), length(o.GrantWithin))
+		f.Verdict, f.Why = Holds, fmt.Sprintf("after healing, a client that asked got %s within %s (bound %s)",
+			j.theLock(), length(w.slowest), length(o.GrantWithin))
 		return f
 	}
 	f.Verdict, f.Why = Unknown, "no client asked for long enough after healing"

@@ -64,7 +64,7 @@ func (j *judge) programEndFinding(f Finding, end int) Finding {
 	for i := range j.Grants {
 		if g := &j.Grants[i]; g.Client == client && g.Return < end && g.EndOr(end) >= end {
 			s.tellGrant(g, at)
-			op.Believed = "it holds the lock"
+			op.Believed = "it " + j.holds()
 		}
 	}
 	for i := range j.Ops {

@@ -75,7 +75,7 @@ func (j *judge) lateEffectFinding(f Finding, x *facts.Effect, by time.Duration, 
 		f.Why = fmt.Sprintf("%d writes took effect after the validity of their grants; the first, of %s, by %s", lates, x.Client(), length(by))
 	}
 	op := CounterOp{Client: x.Client(), Op: "writes", Events: []int{x.Event}, From: x.From, To: x.From,
-		Believed: promiseWords(g), True: fmt.Sprintf("the write took effect at %s or later", words.Instant(x.From))}
+		Believed: j.promiseWords(g), True: fmt.Sprintf("the write took effect at %s or later", words.Instant(x.From))}
 	if x.Number().IsSet() {
 		op.Op = fmt.Sprintf("writes %d", x.Number().V())
 	}
@@ -87,8 +87,8 @@ func (j *judge) lateEffectFinding(f Finding, x *facts.Effect, by time.Duration, 
 			op.To = -1
 		}
 	}
-	held := CounterOp{Client: g.Client, Op: "holds the lock", Events: sortedEvents(g.Call, g.Return), From: j.At(g.Return),
-		To: x.From - by, Believed: promiseWords(g)}
+	held := CounterOp{Client: g.Client, Op: j.holds(), Events: sortedEvents(g.Call, g.Return), From: j.At(g.Return),
+		To: x.From - by, Believed: j.promiseWords(g)}
 	f.Events = sortedEvents(append([]int{g.Call, g.Return}, op.Events...)...)
 	why := j.whyLate(x, g)
 	f.Counterexample = &Counterexample{

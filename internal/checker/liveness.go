@@ -141,7 +141,7 @@ func (j *judge) clientsAsking(clients []string, free window, breakAt time.Durati
 func (j *judge) starvationFinding(f Finding, s *starving, bound time.Duration, when string, since int) Finding {
 	what, free := "a free lock", "the lock, which nobody held"
 	if permits := j.History.Header.Permits; permits > 0 {
-		what, free = "a free permit", fmt.Sprintf("the lock, and fewer than %s were taken", words.Count(permits, "permit"))
+		what, free = "a free permit", fmt.Sprintf("a permit, and fewer than %s were taken", words.Count(permits, "permit"))
 	}
 	if s.lockKept {
 		what = "the lock, which somebody kept,"
@@ -151,9 +151,9 @@ func (j *judge) starvationFinding(f Finding, s *starving, bound time.Duration, w
 	first, last := &j.Ops[s.first], &j.Ops[s.last]
 	f.Events = sortedEvents(since, first.Call, last.Call, last.Return)
 	c := &Counterexample{From: len(j.Ops), Impossible: -1, Bound: bound}
-	op := CounterOp{Client: s.client, Op: fmt.Sprintf("asks for the lock (%s)", words.Count(s.attempts, "time")),
+	op := CounterOp{Client: s.client, Op: fmt.Sprintf("asks for %s (%s)", j.theLock(), words.Count(s.attempts, "time")),
 		Events: sortedEvents(first.Call, last.Call, last.Return), From: s.from, To: s.to,
-		Believed: "it can get the lock", True: "nobody was granted the lock"}
+		Believed: "it can get " + j.theLock(), True: "nobody was granted " + j.theLock()}
 	c.Operations = []CounterOp{op}
 	story := j.newStory()
 	for i := range j.Grants {
@@ -179,7 +179,7 @@ func (j *judge) starvationFinding(f Finding, s *starving, bound time.Duration, w
 	if end < 0 {
 		end = len(j.History.Events) - 1
 	}
-	story.tell(turning, end, "%s had asked %s in %s and did not get the lock", s.client, words.Count(s.attempts, "time"), length(s.to-s.from))
+	story.tell(turning, end, "%s had asked %s in %s and did not get %s", s.client, words.Count(s.attempts, "time"), length(s.to-s.from), j.theLock())
 	c.setStory(story)
 	f.Counterexample = c
 	return f

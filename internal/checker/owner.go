@@ -171,7 +171,8 @@ func (j *judge) foreignKeyFinding(f Finding, event, set int, owner string) Findi
 	if e.F == history.KeyDeleted {
 		how = j.meanwhileWords(e.Value.Client, event)
 	}
-	s.tell(turning, event, "%s %s the key on node %s, which was that of %s%s", e.Value.Client, verb, e.Process, owner, how)
+	s.tell(turning, event, "%s %s the key on node %s, which was that of %s%s%s", e.Value.Client, verb, e.Process, owner, how,
+		j.sameValueWords(e.Value.Client, event, set))
 	c.setStory(s)
 	f.Counterexample = c
 	return f

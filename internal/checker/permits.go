@@ -112,7 +112,7 @@ func (j *judge) crowdFinding(f Finding, crowd []facts.Holding, from int) Finding
 		g := &j.Grants[h.Grant]
 		clients = append(clients, g.Client)
 		op := j.holdingOp(h, &j.Grants[last.Grant], last.From)
-		op.Op, op.True = "holds a permit", fmt.Sprintf("%d clients held %s", len(crowd), permits)
+		op.True = fmt.Sprintf("%d clients held %s", len(crowd), permits)
 		c.Operations = append(c.Operations, op)
 		f.Events = sortedEvents(append(f.Events, g.Call, g.Return, g.End)...)
 	}
@@ -127,7 +127,7 @@ func (j *judge) crowdFinding(f Finding, crowd []facts.Holding, from int) Finding
 	}
 	if why.unheard >= 0 {
 		o := &j.Ops[why.unheard]
-		s.tell(turning, o.Return, "%s had asked for the lock, and gave up without an answer", o.Process)
+		s.tell(turning, o.Return, "%s had asked for %s, and gave up without an answer", o.Process, j.theLock())
 	}
 	first := &j.Grants[crowd[0].Grant]
 	s.tellFaults(j.At(first.Call), j.At(c.Impossible), clients...)

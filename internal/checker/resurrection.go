@@ -211,7 +211,7 @@ func (j *judge) resurrectionFinding(f Finding, a *attempt, before, set int) Find
 		Assumption: "that a renewal lengthens a lease which is still there, and begins none"}
 	c.Operations = []CounterOp{
 		{Client: g.Client, Op: "gets the lock", Events: sortedEvents(g.Call, g.Return),
-			From: j.At(g.Call), To: j.At(g.Return), Believed: promiseWords(g), True: "its keys had gone at " + words.Instant(j.At(a.GoneSince))},
+			From: j.At(g.Call), To: j.At(g.Return), Believed: j.promiseWords(g), True: "its keys had gone at " + words.Instant(j.At(a.GoneSince))},
 		{Client: g.Client, Op: "sets the key on node " + e.Process + " again",
 			Events: sortedEvents(before, a.GoneSince, set), From: e.Time, To: e.Time,
 			Believed: "it renews its lock", True: "there was nothing to renew"},

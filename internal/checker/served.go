@@ -100,7 +100,7 @@ func (j *judge) refusedHolderFinding(f Finding, x *facts.Effect, refusals int) F
 	}
 	f.Events = sortedEvents(g.Call, g.Return, o.Call, x.Event, o.Return)
 	held := CounterOp{Client: g.Client, Op: "holds the lock", Events: sortedEvents(g.Call, g.Return), From: j.At(g.Return), To: x.To,
-		Believed: promiseWords(g), True: "the fence refused it"}
+		Believed: j.promiseWords(g), True: "the fence refused it"}
 	op := CounterOp{Client: x.Client(), Op: string(x.Op()) + "s", Events: sortedEvents(o.Call, x.Event, o.Return),
 		From: j.At(o.Call), To: j.At(o.Return), Believed: "the resource serves the holder", True: "it was refused"}
 	if o.Return < 0 {

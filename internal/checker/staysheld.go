@@ -209,7 +209,7 @@ func (j *judge) notKeptFinding(f Finding, k *keeper, ttl time.Duration) Finding 
 	}
 	c.Operations = []CounterOp{{Client: g.Client, Op: "holds the lock", Events: sortedEvents(g.Call, g.Return, last, k.GoneSince, g.End),
 		From: j.At(g.Return), To: min(j.At(g.End), j.End),
-		Believed: promiseWords(g), True: "its lock was gone at " + words.Instant(j.At(k.GoneSince))}}
+		Believed: j.promiseWords(g), True: "its lock was gone at " + words.Instant(j.At(k.GoneSince))}}
 	s := j.newStory()
 	s.decidedBy(decides...)
 	s.tellGrant(g, j.At(k.GoneSince))

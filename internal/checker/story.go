@@ -71,10 +71,10 @@ func (s *story) tellAt(w weight, at time.Duration, event int, format string, arg
 // the given instant.
 func (s *story) tellGrant(g *facts.Grant, before time.Duration) {
 	s.tell(turning, g.Return, "%s", s.j.grantWords(g))
-	s.tell(filler, g.Call, "%s asked for the lock", g.Client)
+	s.tell(filler, g.Call, "%s asked for %s", g.Client, s.j.theLock())
 	for _, x := range slices.Backward(g.Renewals) {
 		if s.j.At(x.Return) < before {
-			s.tell(setting, x.Return, "%s renewed its lock, valid until %s", g.Client, words.Instant(x.Until))
+			s.tell(setting, x.Return, "%s renewed %s, valid until %s", g.Client, s.j.itsLock(), words.Instant(x.Until))
 			break
 		}
 	}
@@ -112,7 +112,7 @@ func (s *story) tellEnd(g *facts.Grant, also string) {
 	case facts.Released:
 		s.tell(setting, g.End, "%s asked to release%s", g.Client, also)
 	case facts.Dropped:
-		s.tell(setting, g.End, "%s forgot the lock%s", g.Client, also)
+		s.tell(setting, g.End, "%s forgot %s%s", g.Client, s.j.itsLock(), also)
 	case facts.Killed:
 		if slices.Contains(s.j.ProgramEnds, g.End) {
 			s.tell(setting, g.End, "%s%s", s.j.programEndWords(g.End), also)

@@ -62,8 +62,8 @@ func countOverlaps(holdings []facts.Holding) (most, times int) {
 // holdingOp is a holding as an operation of a counterexample.
 func (j *judge) holdingOp(h facts.Holding, other *facts.Grant, overlap time.Duration) CounterOp {
 	g := &j.Grants[h.Grant]
-	op := CounterOp{Client: g.Client, Op: "holds the lock", Events: sortedEvents(g.Call, g.Return, g.End),
-		From: h.From, To: h.To, Believed: promiseWords(g)}
+	op := CounterOp{Client: g.Client, Op: j.holds(), Events: sortedEvents(g.Call, g.Return, g.End),
+		From: h.From, To: h.To, Believed: j.promiseWords(g)}
 	if h.To == facts.Forever {
 		op.To = -1
 	}
@@ -215,7 +215,8 @@ func (s *story) tellKeyFate(n keyFate, where string, first *facts.Grant, began i
 	}
 	switch n.cause {
 	case ownDelete:
-		s.tellAt(decisive, at, by, "%s deleted the key of %s %s%s", who, first.Client, where, j.meanwhileWords(who, by))
+		s.tellAt(decisive, at, by, "%s deleted the key of %s %s%s%s", who, first.Client, where, j.meanwhileWords(who, by),
+			j.sameValueWords(who, by, n.set))
 	case keepsOwn:
 		s.tellAt(decisive, at, by, "%s deleted its own key %s, %s%s", who, where, ago, j.meanwhileWords(who, by))
 	case lateDelete:

@@ -167,7 +167,7 @@ func (j *judge) sectionOp(x *facts.Section) CounterOp {
 	}
 	op.Events = sortedEvents(events...)
 	if g := j.GrantBefore(x.Client, j.SectionBegin(x)); g != nil {
-		op.Believed = promiseWords(g)
+		op.Believed = j.promiseWords(g)
 		if last := g.LastPromise(); last.EndedBefore(op.To) {
 			op.True = fmt.Sprintf("its validity had ended %s before its write was answered", length(op.To-last.End))
 		}

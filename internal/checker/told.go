@@ -150,7 +150,7 @@ func (j *judge) notToldFinding(f Finding, b *believer, to, ttl time.Duration) Fi
 		Assumption: "that a lock which renews finds out that it is lost, and tells its holder"}
 	c.Operations = []CounterOp{{Client: g.Client, Op: "holds the lock",
 		Events: sortedEvents(g.Call, g.Return, b.GoneSince, g.End), From: j.At(g.Return), To: to,
-		Believed: promiseWords(g), True: "its lock was gone at " + words.Instant(j.At(b.GoneSince))}}
+		Believed: j.promiseWords(g), True: "its lock was gone at " + words.Instant(j.At(b.GoneSince))}}
 	s := j.newStory()
 	s.decidedBy(j.faultsBehindLoss(g, b.GoneSince)...)
 	s.tellGrant(g, j.At(b.GoneSince))

@@ -32,12 +32,31 @@ func allIfSeveral(n int) string {
 	return "all "
 }
 
+// theLock is what clients ask for: "the lock", or of a semaphore "a permit".
+func (j *judge) theLock() string {
+	if j.History.Header.Permits > 0 {
+		return "a permit"
+	}
+	return "the lock"
+}
+
+// itsLock is what a client has: "its lock", or "its permit".
+func (j *judge) itsLock() string {
+	if j.History.Header.Permits > 0 {
+		return "its permit"
+	}
+	return "its lock"
+}
+
+// holds is what a client does between a grant and its end.
+func (j *judge) holds() string { return "holds " + j.theLock() }
+
 // grantWords tell of a grant: "c1 got the lock on 5 of 5 nodes, valid until
 // 0.994 s".
 func (j *judge) grantWords(g *facts.Grant) string {
 	e := j.Event(g.Return)
 	var b strings.Builder
-	verb := "got the lock"
+	verb := "got " + j.theLock()
 	if g.Outer >= 0 {
 		verb = "entered the lock once more"
 	}
@@ -88,12 +107,12 @@ func (j *judge) whichPrimary(g *facts.Grant) string {
 }
 
 // promiseWords tell what a client believed of its grant.
-func promiseWords(g *facts.Grant) string {
+func (j *judge) promiseWords(g *facts.Grant) string {
 	last := g.LastPromise()
 	if !last.Given {
-		return "holds the lock until it releases it"
+		return j.holds() + " until it releases it"
 	}
-	return "holds the lock until " + words.Instant(last.End)
+	return j.holds() + " until " + words.Instant(last.End)
 }
 
 // faultWords tell of a fault: "c1 was paused for 2.00 s at before-write".
@@ -159,7 +178,7 @@ func (j *judge) meanwhileWords(client string, event int) string {
 		text = " by " + name
 	}
 	doing := map[history.F]string{
-		history.Release: ", to release", history.Extend: ", while it renewed its lock", history.Acquire: ", while it asked for the lock"}
+		history.Release: ", to release", history.Extend: ", while it renewed " + j.itsLock(), history.Acquire: ", while it asked for " + j.theLock()}
 	for i := range j.Ops {
 		o := &j.Ops[i]
 		if words, some := doing[o.F]; some && o.Process == client && o.Call < event && (o.Return < 0 || o.Return > event) {
@@ -167,6 +186,22 @@ func (j *judge) meanwhileWords(client string, event int) string {
 		}
 	}
 	return text
+}
+
+// sameValueWords say why nothing could tell a client's key from that of another, which a key-set had put there: it had written the same value
+// into its own. Empty: it had not.
+func (j *judge) sameValueWords(client string, before, set int) string {
+	if set < 0 || j.Event(set).Value.Owner == "" {
+		return ""
+	}
+	other := &j.Event(set).Value
+	for i := range before {
+		e := j.Event(i)
+		if e.F == history.KeySet && e.Value.Client == client && client != other.Client && e.Value.Owner == other.Owner {
+			return fmt.Sprintf("; %s and %s wrote the same owner value into their keys, so a release cannot tell whose key it is", client, other.Client)
+		}
+	}
+	return ""
 }
 
 // commandAt is the only command, if commands were recorded, that a client had under way to a node when something became of a key there.

@@ -11,12 +11,15 @@ func OfTokens() []checker.Property {
 	return []checker.Property{checker.HolderServed, checker.OrderedTokens}
 }
 
+// OfPermits are those that are judged of a semaphore alone: it has more holders than one.
+func OfPermits() []checker.Property { return []checker.Property{checker.WithinPermits} }
+
 // Judged are the properties that a search judges where nobody names any: the standard ones, and where tokens order the grants, those
 // of tokens. A semaphore is judged by its permits, and by those of the standard ones that are not about one holder.
 func (s *Setup) Judged(standard []checker.Property) []checker.Property {
 	if s.Lock.Permits > 0 {
 		standard = slices.DeleteFunc(slices.Clone(standard), checker.Property.OfOneHolder)
-		return append(standard, checker.WithinPermits)
+		return append(standard, OfPermits()...)
 	}
 	if !s.Fencing.Tokens.Ordered() {
 		return standard

@@ -20,7 +20,8 @@ func targetFlags(c *cobra.Command, t *request.Target, usage string, standard ...
 	var semaphore scenario.Setup
 	semaphore.Lock.Permits = 2
 	c.Flags().StringVar(&t.Variant, "variant", "", "the variant to run (default: the first)")
-	c.Flags().Var(&properties{&t.Properties}, "property", fmt.Sprintf("%s (default: %s; if tokens order the grants, also %s; of a semaphore %s)",
+	const text = "%s (default: %s; if tokens order the grants, also %s; of a semaphore %s)"
+	c.Flags().Var(&properties{&t.Properties}, "property", fmt.Sprintf(text,
 		usage, list(standard), list(scenario.OfTokens()), list(semaphore.Judged(standard))))
 	registerTarget(c)
 }

@@ -178,7 +178,8 @@ func (j *judge) meanwhileWords(client string, event int) string {
 		text = " by " + name
 	}
 	doing := map[history.F]string{
-		history.Release: ", to release", history.Extend: ", while it renewed " + j.itsLock(), history.Acquire: ", while it asked for " + j.theLock()}
+		history.Release: ", to release", history.Extend: ", while it renewed " + j.itsLock(),
+		history.Acquire: ", while it asked for " + j.theLock()}
 	for i := range j.Ops {
 		o := &j.Ops[i]
 		if words, some := doing[o.F]; some && o.Process == client && o.Call < event && (o.Return < 0 || o.Return > event) {
@@ -188,8 +189,8 @@ func (j *judge) meanwhileWords(client string, event int) string {
 	return text
 }
 
-// sameValueWords say why nothing could tell a client's key from that of another, which a key-set had put there: it had written the same value
-// into its own. Empty: it had not.
+// sameValueWords say why nothing could tell a client's key from that of another, which a key-set had put there: it had
+// written the same value into its own. Empty: it had not.
 func (j *judge) sameValueWords(client string, before, set int) string {
 	if set < 0 || j.Event(set).Value.Owner == "" {
 		return ""
@@ -198,7 +199,8 @@ func (j *judge) sameValueWords(client string, before, set int) string {
 	for i := range before {
 		e := j.Event(i)
 		if e.F == history.KeySet && e.Value.Client == client && client != other.Client && e.Value.Owner == other.Owner {
-			return fmt.Sprintf("; %s and %s wrote the same owner value into their keys, so a release cannot tell whose key it is", client, other.Client)
+			return fmt.Sprintf("; %s and %s wrote the same owner value into their keys, so a release cannot tell whose key it is",
+				client, other.Client)
 		}
 	}
 	return ""

@@ -415,6 +415,7 @@ func (s *Suite) writeIndex() error {
 		return nil
 	}
 	s.Index = path
+	s.addEarlier(entries)
 	return machine.WriteFile(path, func(w io.Writer) error { return report.WriteIndex(w, entries, s.Missing...) })
 }
 

@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
+	"maps"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
 
 	"golang.org/x/net/html"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 )
@@ -174,7 +177,7 @@ func TestIndexPutsRegressionsFirst(t *testing.T) {
 			continue
 		}
 		for _, a := range n.Attr {
-			if n.Data == "span" && a.Key == "class" && strings.HasPrefix(a.Val, "badge") && n.Parent.Data == "td" {
+			if n.Data == "span" && a.Key == "class" && strings.HasPrefix(a.Val, "badge") && n.Parent.Data == "h2" {
 				outcomes = append(outcomes, strings.TrimSpace(n.LastChild.Data))
 			}
 			if n.Data == "a" && a.Key == "href" {
@@ -185,14 +188,106 @@ func TestIndexPutsRegressionsFirst(t *testing.T) {
 			}
 		}
 	}
-	want := "Could not run,Could not run,Not as expected,Undecided,Undecided,As expected,As expected,As expected"
-	if got := strings.Join(outcomes, ","); !strings.HasPrefix(got, "Could not run,Could not run,Not as expected") ||
-		!strings.HasSuffix(got, "As expected") {
-		t.Errorf("order %s, want something like %s", got, want)
+	want := "Could not run,Not as expected,Undecided,As expected"
+	if got := strings.Join(outcomes, ","); got != want {
+		t.Errorf("order %s, want %s", got, want)
 	}
 	if !strings.Contains(strings.Join(hrefs, "\n"), "gc-pause/20261120-204501-42/report.html#p") {
 		t.Errorf("no cell leads to its property: %q", hrefs)
 	}
+}
+
+// The figures of a suite's page are those of its results, with and without what did not apply.
+func TestIndexCounts(t *testing.T) {
+	list := entries()
+	skipped := reporttest.Program()
+	skipped.Scenario = "skipped"
+	for i := range skipped.Variants {
+		skipped.Variants[i] = report.Variant{Name: skipped.Variants[i].Name, NotApplicable: "the program has no tokens"}
+	}
+	list = append(list, report.IndexEntry{Result: skipped})
+	earlier := reporttest.GCPause()
+	earlier.Variants[0].Properties[0].Verdict, earlier.Variants[0].Properties[0].Met, earlier.Met = checker.Unknown, false, false
+	list[0].Earlier = []report.IndexEntry{{Result: earlier, Link: "earlier.html"}}
+	root, err := html.Parse(strings.NewReader(write(t, func(b *bytes.Buffer) error { return report.WriteIndex(b, list) })))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make(map[string]int) // how many scenarios came out how
+	for _, e := range list {
+		want[outcomeWord(t, e.Result)]++
+	}
+	got, rows, verdicts := make(map[string]int), make(map[string]int), 0
+	for n := range root.Descendants() {
+		switch text := strings.Fields(textOf(n)); {
+		case n.Data == "li" && classOf(n.Parent) == "parts":
+			count, err := strconv.Atoi(text[0])
+			if err != nil {
+				t.Errorf("a count %q", text)
+			}
+			got[strings.Join(text[2:], " ")] = count
+		case n.Data == "li" && strings.HasPrefix(classOf(n), "case"):
+			rows[strings.ReplaceAll(attributeOf(n, "data-outcome"), "-", " ")]++
+		case n.Data == "li" && attributeOf(n, "data-verdict") != "":
+			verdicts++
+		}
+	}
+	wantVerdicts := 0
+	for _, e := range list {
+		for _, v := range e.Result.Variants {
+			wantVerdicts += len(v.Properties)
+		}
+	}
+	if verdicts != wantVerdicts {
+		t.Errorf("%d verdicts on the page, the results have %d", verdicts, wantVerdicts)
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("the page counts %v, the results are %v", got, want)
+	}
+	for word, n := range want {
+		if rows[strings.ToLower(word)] != n {
+			t.Errorf("%d rows are %q, want %d", rows[strings.ToLower(word)], word, n)
+		}
+	}
+	if text := textOf(root); !strings.Contains(text, "as expected, was not as expected") && !strings.Contains(text, "was undecided") {
+		t.Error("the page does not say what has changed since the run before")
+	}
+}
+
+// outcomeWord is what the report of a result says of it.
+func outcomeWord(t *testing.T, r *report.Result) string {
+	root, err := html.Parse(bytes.NewReader(page(t, r)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range root.Descendants() {
+		if n.Data == "p" && strings.HasPrefix(classOf(n), "outcome") {
+			return strings.Join(strings.Fields(textOf(n))[1:], " ")
+		}
+	}
+	t.Fatalf("the report of %s has no outcome", r.Scenario)
+	return ""
+}
+
+func classOf(n *html.Node) string { return attributeOf(n, "class") }
+
+func attributeOf(n *html.Node, key string) string {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+func textOf(n *html.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			b.WriteString(d.Data + " ")
+		}
+	}
+	return b.String()
 }
 
 // The anchors that the suite's page uses must be in the report.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report/page"
@@ -20,11 +21,12 @@ type IndexEntry struct {
 	// Link is the path of the result's HTML report, relative to the page; ""
 	// where there is none.
 	Link string
+	// Earlier are the runs of the scenario before this one, the newest first.
+	Earlier []IndexEntry
 }
 
-// WriteIndex writes a suite's page: a row for each variant of each scenario, a
-// column for each property, regressions first. Each verdict leads to its report. Missing are the
-// shards that a merged page lacks.
+// WriteIndex writes a suite's page: how many scenarios came out how, what is not as expected and why, what has changed since the runs
+// before, what was slow, and a row for each scenario, which opens. Missing are the shards that a merged page lacks.
 func WriteIndex(w io.Writer, entries []IndexEntry, missing ...string) error {
 	results := make([]*Result, len(entries))
 	for i := range entries {
@@ -48,20 +50,17 @@ func WriteIndex(w io.Writer, entries []IndexEntry, missing ...string) error {
 	for v := checker.Holds; v <= checker.Unknown; v++ {
 		p.Verdicts = append(p.Verdicts, verdictBadge(v))
 	}
-	links := make(map[*Result]string)
+	entryOf := make(map[*Result]IndexEntry)
 	for _, e := range entries {
-		links[e.Result] = e.Link
+		entryOf[e.Result] = e
 	}
+	var cases []indexCase
 	for _, g := range repeatsOf(results) {
-		if len(g.runs) > 1 {
-			p.Rows = append(p.Rows, repeatedRows(g, p.Columns, links)...)
-			continue
-		}
-		p.Rows = append(p.Rows, indexRows(IndexEntry{g.runs[0], links[g.runs[0]]}, p.Columns)...)
+		cases = append(cases, caseOf(g, entryOf))
 	}
-	slices.SortStableFunc(p.Rows, func(a, b indexRow) int {
-		return cmp.Or(cmp.Compare(b.worst, a.worst), cmp.Compare(a.Scenario, b.Scenario), cmp.Compare(a.Variant, b.Variant))
-	})
+	p.sort(cases)
+	p.slowest(cases)
+	p.since(cases)
 	return templates.Write(w, "index.tmpl", p)
 }
 
@@ -73,55 +72,166 @@ type indexPage struct {
 	// LockFacts are those of the lock program that all results are about.
 	LockFacts []string
 	Columns   []checker.Property
-	Rows      []indexRow
+	// Parts are the scenarios by what came of them, what needs a look first.
+	Parts []indexPart
+	// NotApplicable are those of which nothing was run.
+	NotApplicable []indexCase
+	// Tried: some were tried more than once.
+	Tried bool
+	// Took is how long all runs took, one after another, Slow are those that took longest.
+	Took string
+	Slow []slowCase
+	// Changed are the scenarios that came out otherwise than when they ran before; Before is how many ran before.
+	Before  int
+	Changed []indexCase
 	// Verdicts, Guarantees and Tags are what the rows can be filtered by, as by Columns.
 	Verdicts         []page.Badge
 	Guarantees, Tags []string
 }
 
-type indexRow struct {
-	Scenario, Title, Variant, Link string
-	Guarantee                      string
-	Tags                           []string
+// indexPart are the scenarios of one outcome. From and Share are its part of the bar, in percent.
+type indexPart struct {
+	ID          string
+	Badge       page.Badge
+	Count       int
+	From, Share string
+	Cases       []indexCase
+}
+
+// indexCase is a scenario, with all its runs.
+type indexCase struct {
+	Scenario, Title, Link string
+	Guarantee             string
+	Tags                  []string
+	Badge                 page.Badge
+	// Reasons say what is not as expected, and why. More is how many are not among them.
+	Reasons []string
+	More    int
+	// Counts are how often each verdict came.
+	Counts []indexCount
+	Took   string
+	// Tried: a variant was tried more than once.
+	Tried bool
 	// Note sums up the runs where there were more than one, and Runs leads to each.
-	Note    string
-	Runs    []indexRun
+	Note string
+	Runs []indexRun
+	// Earlier are the runs before, the newest first, and Changes what came out otherwise in the newest of them.
+	Earlier  []indexRun
+	Changes  []string
+	Variants []indexRow
+	worst    outcome
+	took     time.Duration
+}
+
+type indexCount struct {
+	Badge page.Badge
+	Count int
+}
+
+// indexRow is a variant.
+type indexRow struct {
+	Variant string
 	Badge   page.Badge
 	Trouble string
 	Cells   []indexCell
-	// Loud: it is not as expected.
-	Loud  bool
-	worst outcome
+	worst   outcome
 }
 
 // indexRun is one of several runs of a scenario.
 type indexRun struct {
-	Seed uint64
-	Link string
-	Loud bool
+	Seed  uint64
+	When  string
+	Link  string
+	Badge page.Badge
+	Loud  bool
 }
 
-// indexCell is a verdict; Badge has no word where the property was not judged.
+// indexCell is a verdict.
 type indexCell struct {
 	Property checker.Property
 	Badge    page.Badge
-	// Verdicts are all that came, in words.
-	Verdicts string
-	// Aside stands beside the verdict. Short is how often it came, in the lines of a narrow column.
-	Link, Title, Aside string
-	Short              []string
-	Loud               bool
+	// Verdicts are all that came, in words. Aside stands beside the verdict.
+	Verdicts         string
+	Link, Why, Aside string
+	Loud             bool
 }
 
-// AsExpected is "yes" or "no"; empty: the row is neither.
-func (r indexRow) AsExpected() string {
-	if r.Loud {
-		return "no"
+// slowCase is a scenario that took long: Share is its time in percent of the longest.
+type slowCase struct {
+	Scenario, Link, Took, Share string
+}
+
+// Outcome is what the filter calls the outcome of a case.
+func (c *indexCase) Outcome() string { return partID(c.worst) }
+
+// Loud: a reader of the suite must see it.
+func (c *indexCase) Loud() bool { return isLoud(c.worst) }
+
+// partID is the anchor of an outcome's part, and what the filter calls it.
+func partID(o outcome) string {
+	return strings.ReplaceAll(strings.ToLower(outcomeBadge(o).Word), " ", "-")
+}
+
+// sort puts the cases into parts, the worst first.
+func (p *indexPage) sort(cases []indexCase) {
+	slices.SortStableFunc(cases, func(a, b indexCase) int {
+		return cmp.Or(cmp.Compare(b.worst, a.worst), cmp.Compare(a.Scenario, b.Scenario))
+	})
+	from := 0
+	for i := range cases {
+		c := &cases[i]
+		p.Tried = p.Tried || c.Tried
+		if i == 0 || cases[i-1].worst != c.worst {
+			p.Parts = append(p.Parts, indexPart{ID: partID(c.worst), Badge: c.Badge})
+		}
+		at := &p.Parts[len(p.Parts)-1]
+		if at.Count++; c.worst == notApplicable {
+			p.NotApplicable = append(p.NotApplicable, *c)
+			continue
+		}
+		at.Cases = append(at.Cases, *c)
 	}
-	if r.worst == asExpected {
-		return "yes"
+	for i := range p.Parts {
+		at := &p.Parts[i]
+		at.From, at.Share = percent(from, len(cases)), percent(at.Count, len(cases))
+		from += at.Count
 	}
-	return ""
+}
+
+func percent(part, of int) string { return fmt.Sprintf("%.2f%%", 100*float64(part)/float64(of)) }
+
+// mostSlow bounds the list of what was slow.
+const mostSlow = 5
+
+// slowest says how long the runs took, and which took longest.
+func (p *indexPage) slowest(cases []indexCase) {
+	var all time.Duration
+	for i := range cases {
+		all += cases[i].took
+	}
+	if all == 0 {
+		return
+	}
+	p.Took = words.Length(all)
+	long := slices.SortedStableFunc(slices.Values(cases), func(a, b indexCase) int { return cmp.Compare(b.took, a.took) })
+	for _, c := range long[:min(len(long), mostSlow)] {
+		if c.took == 0 || len(cases) == 1 {
+			break
+		}
+		p.Slow = append(p.Slow, slowCase{c.Scenario, c.Link, c.Took, percent(int(c.took), int(long[0].took))})
+	}
+}
+
+// since finds what came out otherwise than before.
+func (p *indexPage) since(cases []indexCase) {
+	for _, c := range cases {
+		if len(c.Earlier) > 0 {
+			p.Before++
+		}
+		if len(c.Changes) > 0 {
+			p.Changed = append(p.Changed, c)
+		}
+	}
 }
 
 // wordsOf are the words that any result has, sorted.
@@ -157,27 +267,129 @@ func columnRank(p checker.Property) int {
 	return len(checker.Properties())
 }
 
-func indexRows(e IndexEntry, columns []checker.Property) []indexRow {
-	r := e.Result
-	row := indexRow{Scenario: r.Scenario, Title: r.Title, Link: e.Link, Guarantee: r.Guarantee, Tags: r.Tags}
-	if len(r.Variants) == 0 {
-		row.worst, row.Trouble = outcomeOf(r), r.Error
-		row.Badge, row.Cells, row.Loud = outcomeBadge(row.worst), make([]indexCell, len(columns)), isLoud(row.worst)
-		return []indexRow{row}
+// caseOf is a scenario with all its runs: what it came to is the worst of them.
+func caseOf(g *repeated, entryOf map[*Result]IndexEntry) indexCase {
+	first := g.runs[0]
+	c := indexCase{Scenario: first.Scenario, Title: first.Title, Link: entryOf[first].Link, Guarantee: first.Guarantee, Tags: first.Tags}
+	counts := make(map[checker.Verdict]int)
+	for _, r := range g.runs {
+		c.worst = max(c.worst, outcomeOf(r))
+		c.took += time.Duration(r.WallMS) * time.Millisecond
+		for i := range r.Variants {
+			v := &r.Variants[i]
+			c.Tried = c.Tried || len(v.Tries) > 1
+			for j := range v.Properties {
+				counts[v.Properties[j].Verdict]++
+			}
+		}
 	}
-	var rows []indexRow
+	for v := checker.Holds; v <= checker.Unknown; v++ {
+		if counts[v] > 0 {
+			c.Counts = append(c.Counts, indexCount{verdictBadge(v), counts[v]})
+		}
+	}
+	c.Badge = outcomeBadge(c.worst)
+	if c.took > 0 {
+		c.Took = words.Length(c.took)
+	}
+	if len(g.runs) > 1 {
+		c.Note = g.words()
+		for _, r := range g.runs {
+			c.Runs = append(c.Runs, indexRun{Seed: r.Seed, Link: entryOf[r].Link, Loud: isLoud(outcomeOf(r))})
+		}
+		c.Variants = repeatedRows(g, entryOf)
+	} else {
+		c.Variants = indexRows(entryOf[first])
+	}
+	c.reasons(first)
+	for _, e := range entryOf[first].Earlier {
+		o := outcomeOf(e.Result)
+		c.Earlier = append(c.Earlier, indexRun{Seed: e.Result.Seed, When: when(e.Result), Link: e.Link, Badge: outcomeBadge(o), Loud: isLoud(o)})
+	}
+	if len(c.Earlier) > 0 {
+		c.Changes = changesSince(entryOf[first].Earlier[0].Result, first)
+	}
+	return c
+}
+
+// when is when a run began, to the minute.
+func when(r *Result) string {
+	at, err := time.Parse(time.RFC3339, r.Started)
+	if err != nil {
+		return fmt.Sprintf("seed %d", r.Seed)
+	}
+	return at.Format("2006-01-02 15:04")
+}
+
+// mostReasons bounds what a row says without being opened.
+const mostReasons = 3
+
+func (c *indexCase) reasons(first *Result) {
+	var list []string
+	if first.Error != "" {
+		list = append(list, first.Error)
+	}
+	for i := range c.Variants {
+		v := &c.Variants[i]
+		if isLoud(v.worst) && v.Trouble != "" && v.Trouble != first.Error {
+			list = append(list, v.Variant+": "+v.Trouble)
+		}
+		for _, cell := range v.Cells {
+			if cell.Loud {
+				list = append(list, strings.TrimSuffix(fmt.Sprintf("%s: %s %s, %s: %s", v.Variant, cell.Property, cell.Badge.Word, cell.Aside, cell.Why), ": "))
+			}
+		}
+	}
+	c.Reasons, c.More = list[:min(len(list), mostReasons)], max(0, len(list)-mostReasons)
+}
+
+// changesSince says which variants of a scenario did not come out as they did before.
+func changesSince(before, now *Result) (list []string) {
+	then := make(map[string]string)
+	for i := range before.Variants {
+		v := &before.Variants[i]
+		for j := range v.Properties {
+			p := &v.Properties[j]
+			then[v.Name+"\n"+string(p.Name)] = expectationMet(p) + verdictWord(p.Verdict)
+		}
+	}
+	if a, b := outcomeOf(before), outcomeOf(now); a != b {
+		list = append(list, fmt.Sprintf("%s, was %s", strings.ToLower(outcomeBadge(b).Word), strings.ToLower(outcomeBadge(a).Word)))
+	}
+	for i := range now.Variants {
+		v := &now.Variants[i]
+		for j := range v.Properties {
+			p := &v.Properties[j]
+			was, ok := then[v.Name+"\n"+string(p.Name)]
+			if is := expectationMet(p) + verdictWord(p.Verdict); ok && was != is && p.Expected != 0 {
+				list = append(list, fmt.Sprintf("%s: %s %s, was %s", v.Name, p.Name, is, was))
+			}
+		}
+	}
+	return list
+}
+
+// expectationMet says before a verdict that it is not the expected one.
+func expectationMet(p *PropertyResult) string {
+	if p.Met {
+		return ""
+	}
+	return "unexpectedly "
+}
+
+func indexRows(e IndexEntry) (rows []indexRow) {
+	r := e.Result
 	for _, v := range r.Variants {
-		row := row
-		row.Variant, row.worst, row.Trouble = v.Name, variantOutcome(&v), cmp.Or(v.Error, v.NotApplicable)
+		row := indexRow{Variant: v.Name, worst: variantOutcome(&v), Trouble: cmp.Or(v.Error, v.NotApplicable)}
 		if v.NotApplicable == "" && (r.Error != "" || r.Interrupted) {
 			row.worst = max(row.worst, outcomeOf(r))
 		}
 		if row.Trouble == "" {
 			row.Trouble = r.Error
 		}
-		row.Badge, row.Loud = outcomeBadge(row.worst), isLoud(row.worst)
-		for _, name := range columns {
-			row.Cells = append(row.Cells, indexCellOf(&v, name, e.Link))
+		row.Badge = outcomeBadge(row.worst)
+		for i := range v.Properties {
+			row.Cells = append(row.Cells, indexCellOf(&v.Properties[i], e.Link))
 		}
 		rows = append(rows, row)
 	}
@@ -186,20 +398,14 @@ func indexRows(e IndexEntry, columns []checker.Property) []indexRow {
 
 // repeatedRows are those of a scenario that was run more than once: one for each variant.
 // Each cell leads to the first run that did not come out as expected, or else to the first.
-func repeatedRows(g *repeated, columns []checker.Property, links map[*Result]string) (rows []indexRow) {
-	first := g.runs[0]
-	var runs []indexRun
-	for _, r := range g.runs {
-		runs = append(runs, indexRun{r.Seed, links[r], isLoud(outcomeOf(r))})
-	}
+func repeatedRows(g *repeated, entryOf map[*Result]IndexEntry) (rows []indexRow) {
 	for _, r := range g.runs {
 		for i := range r.Variants {
 			v := &r.Variants[i]
 			at := slices.IndexFunc(rows, func(row indexRow) bool { return row.Variant == v.Name })
 			if at < 0 {
 				at = len(rows)
-				rows = append(rows, indexRow{Scenario: first.Scenario, Title: first.Title, Variant: v.Name, Link: links[first],
-					Guarantee: first.Guarantee, Tags: first.Tags, Note: g.words(), Runs: runs})
+				rows = append(rows, indexRow{Variant: v.Name})
 			}
 			row := &rows[at]
 			row.worst, row.Trouble = max(row.worst, variantOutcome(v)), cmp.Or(row.Trouble, v.Error, r.Error, v.NotApplicable)
@@ -210,55 +416,47 @@ func repeatedRows(g *repeated, columns []checker.Property, links map[*Result]str
 	}
 	for i := range rows {
 		row := &rows[i]
-		row.Badge, row.Loud = outcomeBadge(row.worst), isLoud(row.worst)
-		for _, name := range columns {
-			var c indexCell
-			for j := range g.rows {
-				if of := &g.rows[j]; of.variant == row.Variant && of.property == name {
-					c = repeatedCell(of, append(slices.Clone(of.off), first)[0], links)
-				}
+		row.Badge = outcomeBadge(row.worst)
+		for j := range g.rows {
+			if of := &g.rows[j]; of.variant == row.Variant && of.property != "" {
+				row.Cells = append(row.Cells, repeatedCell(of, entryOf[append(slices.Clone(of.off), g.runs[0])[0]].Link))
 			}
-			row.Cells = append(row.Cells, c)
 		}
 	}
 	return rows
 }
 
-func repeatedCell(row *repeatedRow, shown *Result, links map[*Result]string) indexCell {
-	c := indexCell{Property: row.property, Title: row.Why, Loud: len(row.off) > 0, Link: links[shown], Aside: row.often()}
+func repeatedCell(row *repeatedRow, link string) indexCell {
+	c := indexCell{Property: row.property, Why: row.Why, Loud: len(row.off) > 0, Link: propertyLink(link, row.property), Aside: row.often()}
 	came := row.verdicts()
-	c.Badge, c.Short = verdictBadge(came[0].verdict), came[0].short(row.Runs)
+	c.Badge = verdictBadge(came[0].verdict)
 	for _, v := range came {
 		c.Verdicts += " " + v.verdict.String()
 	}
 	if c.Loud {
 		c.Aside += "; " + row.beside()
 	}
-	if n := propertyID(row.property); n > 0 && c.Link != "" {
-		c.Link = fmt.Sprintf("%s#p%d", c.Link, n)
-	}
 	return c
+}
+
+// propertyLink leads to a property on a report; empty: there is none.
+func propertyLink(link string, name checker.Property) string {
+	if n := propertyID(name); n > 0 && link != "" {
+		return fmt.Sprintf("%s#p%d", link, n)
+	}
+	return link
 }
 
 // isLoud: a reader of the suite must see it.
 func isLoud(o outcome) bool { return o != asExpected && o != notApplicable }
 
-func indexCellOf(v *Variant, name checker.Property, link string) indexCell {
-	for _, p := range v.Properties {
-		if p.Name != name {
-			continue
-		}
-		c := indexCell{Property: name, Badge: verdictBadge(p.Verdict), Verdicts: p.Verdict.String(), Title: p.Why, Loud: !p.Met, Link: link}
-		if n := propertyID(name); n > 0 && link != "" {
-			c.Link = fmt.Sprintf("%s#p%d", link, n)
-		}
-		if !p.Met || p.Expected == 0 && (p.ByDesign || p.Verdict != checker.Holds) {
-			c.Aside = expectationWords(&p)
-		}
-		if tried := p.triedWords(); tried != "" {
-			c.Aside = strings.TrimPrefix(c.Aside+", "+tried, ", ")
-		}
-		return c
+func indexCellOf(p *PropertyResult, link string) indexCell {
+	c := indexCell{Property: p.Name, Badge: verdictBadge(p.Verdict), Verdicts: p.Verdict.String(), Why: p.Why, Loud: !p.Met, Link: propertyLink(link, p.Name)}
+	if p.Expected != 0 || p.ByDesign || p.Verdict != checker.Holds {
+		c.Aside = expectationWords(p)
 	}
-	return indexCell{}
+	if tried := p.triedWords(); tried != "" {
+		c.Aside = strings.TrimPrefix(c.Aside+", "+tried, ", ")
+	}
+	return c
 }

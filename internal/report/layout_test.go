@@ -61,6 +61,7 @@ func others() []report.IndexEntry {
 	v := &waiting.Variants[0]
 	v.Name, v.Undecided, v.Properties[0].Verdict, v.Properties[0].Met = "only", false, checker.Holds, true
 	waiting.Met, v.Met = true, true
+	v.Tries = []report.Try{{Seed: 1}, {Seed: 2}}
 	return append(entries, report.IndexEntry{Result: waiting, Link: "report.html"})
 }
 
@@ -73,9 +74,8 @@ func TestSuitePageIsReadable(t *testing.T) {
 	b := tab.New(t)
 	doc := suitePage(t)
 	b.Readable("suite", func() { b.OpenFile(doc) })
-	if n := tab.Eval[int](b,
-		`[...document.querySelectorAll(".off")].filter((el) => getComputedStyle(el).visibility !== "visible").length`); n > 0 {
-		t.Errorf("%d verdicts that were not expected cannot be seen", n)
+	if n := tab.Eval[int](b, `[...document.querySelectorAll(".case.loud")].filter((el) => !el.querySelector(".why")?.checkVisibility()).length`); n > 0 {
+		t.Errorf("%d scenarios that were not as expected do not say why", n)
 	}
 	var hostile []report.IndexEntry
 	for _, r := range reporttest.All() {
@@ -99,23 +99,24 @@ func TestFilterOfASuite(t *testing.T) {
 	url := b.OpenFile(doc)
 	found := func() string { return tab.Eval[string](b, `document.querySelector(".sift output").textContent`) }
 	rows := func() string {
-		return tab.Eval[string](b, `[...document.querySelectorAll(".matrix tbody tr")].filter((tr) => tr.checkVisibility())
-			.map((tr) => tr.querySelector("th").firstElementChild.textContent + "/" + tr.querySelector(".variant").textContent).join(" ")`)
+		return tab.Eval[string](b, `[...document.querySelectorAll(".case")].filter((el) => el.checkVisibility())
+			.map((el) => el.querySelector("strong").textContent).join(" ")`)
 	}
 	// Tab goes from field to field in this order.
-	fields := []string{"q", "expected", "verdict", "property", "guarantee", "tag"}
+	fields := []string{"q", "outcome", "verdict", "property", "guarantee", "tag"}
 	all := rows()
 	for _, c := range []struct {
 		state map[string]string
 		want  string
 	}{
-		{map[string]string{"q": "LATE write through"}, "leaky-fence/fenced leaky-fence/unfenced"},
-		{map[string]string{"expected": "no"}, "gc-pause/ gc-pause/unfenced gc-pause/unfenced leaky-fence/fenced no-contention/default"},
-		{map[string]string{"verdict": "unknown"}, "gc-pause/unfenced gc-pause/unfenced no-contention/default"},
-		{map[string]string{"property": "linearizable-resource", "verdict": "violated", "expected": "no"}, "gc-pause/unfenced leaky-fence/fenced"},
-		{map[string]string{"guarantee": "progress"}, "waiting/only"},
-		{map[string]string{"tag": "library", "q": "only"}, "waiting/only"},
-		{map[string]string{"tag": "library", "expected": "no"}, ""},
+		{map[string]string{"q": "LATE write through"}, "leaky-fence"},
+		{map[string]string{"outcome": "not-as-expected"}, "gc-pause leaky-fence"},
+		{map[string]string{"verdict": "unknown"}, "gc-pause gc-pause no-contention"},
+		{map[string]string{"property": "linearizable-resource", "verdict": "violated", "outcome": "not-as-expected"}, "gc-pause leaky-fence"},
+		{map[string]string{"guarantee": "progress"}, "waiting"},
+		{map[string]string{"tag": "library", "q": "only"}, "waiting"},
+		{map[string]string{"outcome": "tried-again"}, "waiting"},
+		{map[string]string{"tag": "library", "outcome": "not-as-expected"}, ""},
 	} {
 		b.Do(chromedp.Focus(chromedp.CSS(`.sift input`)))
 		for i, name := range fields {
@@ -123,10 +124,10 @@ func TestFilterOfASuite(t *testing.T) {
 				b.Do(chromedp.KeyEvent(kb.Tab))
 			}
 			if word := c.state[name]; word != "" {
-				b.Do(chromedp.KeyEvent(cmp.Or(map[string]string{"no": "not as"}[word], word)))
+				b.Do(chromedp.KeyEvent(cmp.Or(map[string]string{"not-as-expected": "not as", "tried-again": "tried"}[word], word)))
 			}
 		}
-		if got, n := rows(), len(strings.Fields(c.want)); got != c.want || found() != fmt.Sprintf("%d of %d rows", n, len(strings.Fields(all))) {
+		if got, n := rows(), len(strings.Fields(c.want)); got != c.want || found() != fmt.Sprintf("%d of %d scenarios", n, len(strings.Fields(all))) {
 			t.Errorf("%v: %s, %q, want %q", c.state, found(), got, c.want)
 		}
 		address := tab.Eval[string](b, `location.href`)
@@ -139,7 +140,7 @@ func TestFilterOfASuite(t *testing.T) {
 			t.Errorf("%v: after a reset there is %q", c.state, got)
 		}
 	}
-	b.Do(chromedp.Navigate(url + "#tag=elsewhere&expected=yes"))
+	b.Do(chromedp.Navigate(url + "#tag=elsewhere&outcome=as-expected"))
 	if got := found(); !strings.HasPrefix(got, "0 of ") {
 		t.Errorf("a tag that no row has: %s", got)
 	}
@@ -148,7 +149,7 @@ func TestFilterOfASuite(t *testing.T) {
 		t.Errorf("a new address in the same page: %s", got)
 	}
 	b.WithoutScripts()
-	b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(url+"#expected=no"))
+	b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(url+"#outcome=not-as-expected"))
 	if got := rows(); got != all {
 		t.Errorf("without scripts there is %q, want %q", got, all)
 	}

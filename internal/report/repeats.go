@@ -131,12 +131,6 @@ type verdictCount struct {
 	times   int
 }
 
-// short says how often it came in few letters: "17/20", "64 to 95 %".
-func (v verdictCount) short(runs int) []string {
-	rate := RateOf(uint64(v.times), uint64(runs), uint64(runs))
-	return []string{fmt.Sprintf("%d/%d", v.times, runs), fmt.Sprintf("%.0f to %.0f %%", 100*rate.Low, 100*rate.High)}
-}
-
 // verdicts are those that came: what was not expected first, then the most frequent.
 func (c *Counted) verdicts() []verdictCount {
 	list := []verdictCount{{checker.Violated, c.Violated}, {checker.Holds, c.Holds}, {checker.Unknown, c.Unknown}}

@@ -67,6 +67,9 @@ func findTries(dir string, v *report.Variant, seed uint64) {
 	}
 }
 
+// Result reads the result of a run that came to its end, without its histories.
+func Result(dir string) (*report.Result, error) { return loadResult(filepath.Join(dir, runs.Result)) }
+
 func loadResult(path string) (*report.Result, error) {
 	f, err := machine.OpenRegular(path)
 	if err != nil {

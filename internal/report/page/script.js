@@ -23,18 +23,19 @@ const inflate = async (base64) => {
   const sift = document.querySelector(".sift");
   if (sift) {
     const fields = all("input, select", sift), found = sift.querySelector("output");
-    const rows = all(".matrix tr[data-expected]").map((tr) => ({
-      tr, data: tr.dataset, tags: tr.dataset.tags.split(" "), text: tr.textContent.toLowerCase(),
-      cells: all("[data-verdict]", tr).map((td) => ({ property: td.dataset.property, verdicts: td.dataset.verdict.split(" ") })),
+    const rows = all(".case").map((el) => ({
+      el, part: el.closest(".part"), data: el.dataset, outcomes: el.dataset.outcome.split(" "), tags: el.dataset.tags.split(" "), text: el.textContent.toLowerCase(),
+      cells: all("[data-verdict]", el).map((li) => ({ property: li.dataset.property, verdicts: li.dataset.verdict.split(" ") })),
     }));
     const filter = () => {
       const want = Object.fromEntries(fields.map((el) => [el.name, el.value]));
       const words = want.q.toLowerCase().split(/\s+/);
-      const fits = ({ data, tags, text, cells }) => words.every((w) => text.includes(w)) &&
-        (!want.expected || data.expected === want.expected) && (!want.guarantee || data.guarantee === want.guarantee) && (!want.tag || tags.includes(want.tag)) &&
+      const fits = ({ data, outcomes, tags, text, cells }) => words.every((w) => text.includes(w)) &&
+        (!want.outcome || outcomes.includes(want.outcome)) && (!want.guarantee || data.guarantee === want.guarantee) && (!want.tag || tags.includes(want.tag)) &&
         (!want.verdict && !want.property || cells.some((c) => (!want.property || c.property === want.property) && (!want.verdict || c.verdicts.includes(want.verdict))));
-      for (const row of rows) row.tr.hidden = !fits(row);
-      found.textContent = rows.filter((row) => !row.tr.hidden).length + " of " + rows.length + " rows";
+      for (const row of rows) row.el.hidden = !fits(row);
+      for (const part of all(".part")) part.hidden = !rows.some((row) => row.part === part && !row.el.hidden);
+      found.textContent = rows.filter((row) => !row.el.hidden).length + " of " + rows.length + " scenarios";
     };
     const keep = () => {
       const state = new URLSearchParams(fields.filter((el) => el.value).map((el) => [el.name, el.value])).toString();

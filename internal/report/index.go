@@ -193,12 +193,13 @@ func (p *indexPage) sort(cases []indexCase) {
 	}
 	for i := range p.Parts {
 		at := &p.Parts[i]
-		at.From, at.Share = percent(from, len(cases)), percent(at.Count, len(cases))
+		at.From, at.Share = Percent(from, len(cases)), Percent(at.Count, len(cases))
 		from += at.Count
 	}
 }
 
-func percent(part, of int) string { return fmt.Sprintf("%.2f%%", 100*float64(part)/float64(of)) }
+// Percent is a share as an attribute of an SVG takes it.
+func Percent(part, of int) string { return fmt.Sprintf("%.2f%%", 100*float64(part)/float64(of)) }
 
 // mostSlow bounds the list of what was slow.
 const mostSlow = 5
@@ -218,7 +219,7 @@ func (p *indexPage) slowest(cases []indexCase) {
 		if c.took == 0 || len(cases) == 1 {
 			break
 		}
-		p.Slow = append(p.Slow, slowCase{c.Scenario, c.Link, c.Took, percent(int(c.took), int(long[0].took))})
+		p.Slow = append(p.Slow, slowCase{c.Scenario, c.Link, c.Took, Percent(int(c.took), int(long[0].took))})
 	}
 }
 

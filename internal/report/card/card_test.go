@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/chromedp/chromedp"
+	"golang.org/x/net/html"
 
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
@@ -257,6 +258,74 @@ func TestMarkdownEscapes(t *testing.T) {
 	}
 }
 
+// What is broken leads to its finding on the page, and from there to the picture of the run.
+func TestBrokenLeadsToItsFinding(t *testing.T) {
+	for _, name := range []string{"card", "card-several"} {
+		root, err := html.Parse(bytes.NewReader(pageOf(t, reporttest.Cards()[name])))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, pictures, broken := make(map[string]bool), make(map[string]bool), 0
+		for n := range root.Descendants() {
+			if id := attributeOf(n, "id"); id != "" {
+				ids[id] = true
+				for d := range n.Descendants() {
+					pictures[id] = pictures[id] || strings.HasSuffix(attributeOf(d, "href"), "/report.html#picture")
+				}
+			}
+		}
+		for n := range root.Descendants() {
+			if n.Data != "span" || attributeOf(n, "class") != "badge unsafe" {
+				continue
+			}
+			in := func(tag string) *html.Node {
+				for p := n.Parent; p != nil; p = p.Parent {
+					if p.Data == tag {
+						return p
+					}
+				}
+				return nil
+			}
+			if in("dl") != nil || in("ul") != nil || in("article") != nil || in("tr") != nil && attributeOf(in("tr"), "id") != "" {
+				continue // the legend, the counts, the finding itself, the list of all cases
+			}
+			broken++
+			link := ""
+			if a := in("a"); a != nil {
+				link = strings.TrimPrefix(attributeOf(a, "href"), "#")
+			}
+			if !ids[link] || !pictures[link] {
+				t.Errorf("%s: a broken cell leads to %q, which is no finding with a picture", name, link)
+			}
+		}
+		if broken < 2 {
+			t.Errorf("%s: %d broken cells, want at least 2", name, broken)
+		}
+	}
+}
+
+// A lock that was named by its command alone is called by its own name.
+func TestNamesOfLocks(t *testing.T) {
+	c := reporttest.Card()
+	c.Locks[0].Label, c.Locks[0].Name = "python3-my_lock.py", "my lock"
+	if got := string(pageOf(t, c)); !strings.Contains(got, "relied on with my lock?") {
+		t.Error("the page does not have the lock's own name")
+	}
+	c.Locks[0].Label = "ours"
+	if got := string(pageOf(t, c)); !strings.Contains(got, "relied on with ours?") {
+		t.Error("the page does not have the name that the user gave")
+	}
+}
+
+func attributeOf(n *html.Node, key string) string {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}
+
 func TestPagesAreQuietInABrowser(t *testing.T) {
 	for name, c := range reporttest.Cards() {
 		t.Run(name, func(t *testing.T) {
@@ -288,12 +357,12 @@ func TestPagesAreQuietInABrowser(t *testing.T) {
 func TestPageFitsItsScreen(t *testing.T) {
 	b := tab.New(t)
 	for name, c := range reporttest.Cards() {
-		html := pageOf(t, c)
+		doc := pageOf(t, c)
 		for _, width := range []int64{1400, 800, 390} {
 			for _, dark := range []bool{false, true} {
 				b.Size(width, 900)
 				b.Dark(dark)
-				b.OpenFile(html)
+				b.OpenFile(doc)
 				for _, open := range []string{"false", "true"} {
 					if got := tab.Eval[int64](b, `(document.querySelectorAll("details").forEach(d => d.open = `+
 						open+`), document.documentElement.scrollWidth)`); got > width {

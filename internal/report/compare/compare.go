@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
@@ -32,29 +33,65 @@ type Comparison struct {
 	Unclear int `json:"unclear,omitempty"`
 }
 
-// headline says in a few words what came of a comparison.
+// headline says in a few words what came of a comparison: what got worse first.
 func (c *Comparison) headline() string {
+	worse, better, changed, apart, expected := c.count(Regressed), c.count(Mended), 0, 0, 0
+	for i := range c.Changes {
+		switch ch := &c.Changes[i]; {
+		case ch.apart():
+			apart++
+		case ch.expectedOtherwise():
+			expected++
+		case ch.Kind == Changed:
+			changed++
+		}
+	}
+	parts := []string{}
+	if worse > 0 {
+		parts = append(parts, words.GroupedCount(worse, "verdict")+" got worse")
+	}
+	if better > 0 {
+		parts = append(parts, words.GroupedCount(better, "verdict")+" got better")
+	}
+	if apart > 0 {
+		parts = append(parts, words.GroupedCount(apart, "verdict")+" of other worlds or scenario files differ")
+	}
+	if changed > 0 {
+		parts = append(parts, words.GroupedCount(changed, "verdict")+" changed")
+	}
 	switch {
 	case c.Compared == 0:
 		return "Nothing could be compared"
-	case len(c.Changes) > c.oneSided():
-		return words.GroupedCount(len(c.Changes)-c.oneSided(), "verdict") + " changed"
+	case len(parts) > 0:
+		return strings.Join(parts, ", ")
+	case expected > 0:
+		return "No verdict changed, but what is expected"
 	case len(c.Differences) > 0 || c.oneSided() > 0:
 		return "No verdict changed, but the runs differ"
 	}
 	return "Nothing changed"
 }
 
-// oneSided counts the verdicts that cannot be compared: one side alone has them.
-func (c *Comparison) oneSided() int {
-	n := 0
+// apart reports that the change is for the better or the worse, but not of the same thing.
+func (c *Change) apart() bool { return c.Kind == Changed && strings.HasPrefix(c.Note, apartWords) }
+
+// expectedOtherwise reports that the verdict is the same, and only what is expected of it has changed.
+func (c *Change) expectedOtherwise() bool {
+	return c.Kind == Changed && c.Before.Words() == c.After.Words()
+}
+
+// count is how many changes are of a kind.
+func (c *Comparison) count(k Kind) (n int) {
 	for i := range c.Changes {
-		if k := c.Changes[i].Kind; k == Gone || k == Added {
+		if c.Changes[i].Kind == k {
 			n++
 		}
 	}
 	return n
 }
+
+// oneSided counts the verdicts that cannot be compared: one side alone has them.
+func (c *Comparison) oneSided() int { return c.count(Gone) + c.count(Added) }
 
 // Side sums up one of the two.
 type Side struct {
@@ -108,12 +145,16 @@ type Timing struct {
 func Results(a, b []*report.Result) Comparison {
 	before, after := report.CountVerdicts(a), report.CountVerdicts(b)
 	c := Comparison{Before: sideOf(a), After: sideOf(b), Differences: differencesOf(a, b), Changes: []Change{}}
+	modelled := make(map[string]bool) // the scenarios that took no real time, so that how long they took says nothing
+	for _, r := range slices.Concat(a, b) {
+		modelled[r.Scenario] = modelled[r.Scenario] || r.World == "virtual"
+	}
 	keys := maps.Clone(before)
 	maps.Copy(keys, after)
 	for _, k := range slices.SortedFunc(maps.Keys(keys), compareKeys) {
 		x, y := before[k], after[k]
 		if k.Property == "" {
-			if t, ok := timingOf(k, x, y); ok && !c.elsewhere(k.Scenario) {
+			if t, ok := timingOf(k, x, y); ok && !modelled[k.Scenario] && !c.elsewhere(k.Scenario) {
 				c.Timings = append(c.Timings, t)
 			}
 		} else if x != nil && y != nil {
@@ -130,7 +171,7 @@ func Results(a, b []*report.Result) Comparison {
 			if change.Kind == Regressed {
 				c.Unclear++
 			}
-			change.Kind, change.Note = Changed, "cannot be compared: another "+what
+			change.Kind, change.Note = Changed, apartWords+what
 		}
 		c.Regression = c.Regression || change.Kind == Regressed
 		c.Changes = append(c.Changes, change)
@@ -141,6 +182,9 @@ func Results(a, b []*report.Result) Comparison {
 	})
 	return c
 }
+
+// apartWords begin the note on what is better or worse in another world, or with another scenario file.
+const apartWords = "cannot be compared: another "
 
 // elsewhere reports that a scenario was run in another world or on other nodes: its
 // times do not compare.

@@ -2,6 +2,7 @@ package compare_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -177,4 +178,39 @@ func TestGolden(t *testing.T) {
 	reporttest.SameAs(t, "compare.txt", []byte(write(t, func(b *bytes.Buffer) error { return compare.WriteText(b, c, terminal.Options{}) })))
 	reporttest.SameAs(t, "compare.json", []byte(write(t, func(b *bytes.Buffer) error { return compare.WriteJSON(b, c) })))
 	reporttest.SameAs(t, "compare.html", []byte(write(t, func(b *bytes.Buffer) error { return compare.WriteHTML(b, c) })))
+}
+
+// How long a run took that took no real time says nothing of the lock.
+func TestTimesOfVirtualRunsAreNoise(t *testing.T) {
+	for world, want := range map[string]int{"live": 1, "virtual": 0} {
+		before, after := reporttest.GCPause(), reporttest.GCPause()
+		before.World, after.World = world, world
+		after.Variants[0].WallMS = before.Variants[0].WallMS + 60_000
+		if got := compare.Results([]*report.Result{before}, []*report.Result{after}); len(got.Timings) != want {
+			t.Errorf("%s: %d timings, want %d", world, len(got.Timings), want)
+		}
+	}
+}
+
+// The page begins with what got worse, says how many there are of each, and tells a difference of many scenarios once.
+func TestPageBeginsWithWhatGotWorse(t *testing.T) {
+	var before, after []*report.Result
+	for i := range 5 {
+		r, changed := reporttest.GCPause(), reporttest.GCPause()
+		r.Scenario, changed.Scenario = fmt.Sprint("s", i), fmt.Sprint("s", i)
+		changed.Nodes = "docker"
+		if i == 3 {
+			p := &changed.Variants[0].Properties[1]
+			p.Verdict, p.Met, p.Why = checker.Violated, false, "the culprit"
+		}
+		before, after = append(before, r), append(after, changed)
+	}
+	got := write(t, func(b *bytes.Buffer) error { return compare.WriteHTML(b, compare.Results(before, after)) })
+	worse, differ := strings.Index(got, "the culprit"), strings.Index(got, "The runs differ")
+	if !strings.Contains(got, "<h1>1 verdict got worse</h1>") || worse < 0 || differ < worse {
+		t.Errorf("the page does not begin with what got worse: %d, %d", worse, differ)
+	}
+	if n := strings.Count(got, ">nodes</strong>"); n != 1 || !strings.Contains(got, "5 ×") {
+		t.Errorf("a difference of five scenarios is told %d times", n)
+	}
 }

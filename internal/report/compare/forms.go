@@ -116,14 +116,8 @@ func WriteHTML(w io.Writer, c Comparison) error {
 	case len(c.Differences) > 0:
 		p.Badge = page.Badge{Class: "undecided", Icon: "≠", Word: "Different runs"}
 	}
-	badges := map[Kind]page.Badge{
-		Regressed: {Class: "unsafe", Icon: "✗", Word: "regressed"}, Mended: {Class: "safe", Icon: "✓", Word: "mended"},
-		Changed: {Class: "undecided", Icon: "≠", Word: "changed"},
-		Gone:    {Class: "undecided", Icon: "−", Word: "gone"}, Added: {Class: "undecided", Icon: "+", Word: "added"},
-	}
-	for i := range c.Changes {
-		p.Rows = append(p.Rows, row{c.Changes[i], badges[c.Changes[i].Kind]})
-	}
+	p.Groups = groupsOf(c.Changes)
+	p.Differences = gathered(c.Differences)
 	names := maps.Clone(c.Before.Versions)
 	maps.Copy(names, c.After.Versions)
 	for _, n := range slices.Sorted(maps.Keys(names)) {
@@ -138,11 +132,72 @@ type comparisonPage struct {
 	Comparison
 	Badge    page.Badge
 	Headline string
-	Rows     []row
-	Versions [][3]string
+	// Groups are the changes by what they mean, what got worse first.
+	Groups []group
+	// Differences are those that several scenarios have in common.
+	Differences []common
+	Versions    [][3]string
 }
 
-type row struct {
-	Change
-	Badge page.Badge
+// group are changes of one meaning. Folded: they are there for who looks for them.
+type group struct {
+	ID, Heading, Intro string
+	Badge              page.Badge
+	Folded             bool
+	Changes            []Change
+}
+
+// mostOpen is how many changes a group has at most that is not folded.
+const mostOpen = 30
+
+// groupsOf puts the changes into groups.
+func groupsOf(changes []Change) []group {
+	all := []group{
+		{ID: "worse", Heading: "Got worse", Badge: page.Badge{Class: "unsafe", Icon: "✗", Word: "worse"}},
+		{ID: "changed", Heading: "Changed", Badge: page.Badge{Class: "undecided", Icon: "≠", Word: "changed"},
+			Intro: "Other verdicts, neither better nor worse than what is expected."},
+		{ID: "apart", Heading: "Better or worse, but not of the same thing", Badge: page.Badge{Class: "undecided", Icon: "?", Word: "not comparable"},
+			Intro: "The world or the scenario file is another one, which may be the reason."},
+		{ID: "better", Heading: "Got better", Badge: page.Badge{Class: "safe", Icon: "✓", Word: "better"}},
+		{ID: "expected", Heading: "The same verdict, but something else is expected", Badge: page.Badge{Class: "aside", Icon: "≈", Word: "expected otherwise"}, Folded: true},
+		{ID: "one-side", Heading: "On one side only", Badge: page.Badge{Class: "aside", Icon: "±", Word: "on one side only"}, Folded: true},
+	}
+	at := map[Kind]int{Regressed: 0, Changed: 1, Mended: 3, Gone: 5, Added: 5}
+	for _, c := range changes {
+		i := at[c.Kind]
+		switch {
+		case c.apart():
+			i, c.Note = 2, "another "+strings.TrimPrefix(c.Note, apartWords)
+		case c.expectedOtherwise():
+			i = 4
+		}
+		if c.Kind == Gone || c.Kind == Added {
+			c.Note = string(c.Kind)
+		}
+		all[i].Changes = append(all[i].Changes, c)
+	}
+	for i := range all[1:] { // on paper and on a screen, what got worse is all that is always in full
+		all[i+1].Folded = all[i+1].Folded || len(all[i+1].Changes) > mostOpen
+	}
+	return slices.DeleteFunc(all, func(g group) bool { return len(g.Changes) == 0 })
+}
+
+// common is a difference with all that have it.
+type common struct {
+	Difference
+	Places []string
+}
+
+// gathered puts the differences together that are the same.
+func gathered(list []Difference) (found []common) {
+	for _, d := range list {
+		same := func(c common) bool { return c.What == d.What && c.Before == d.Before && c.After == d.After }
+		at := slices.IndexFunc(found, same)
+		if at < 0 {
+			at = len(found)
+			found = append(found, common{Difference: d})
+		}
+		found[at].Places = append(found[at].Places, d.place())
+	}
+	return found
 }

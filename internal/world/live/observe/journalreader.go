@@ -23,7 +23,7 @@ type journalReader struct {
 	w    *nodeWatch
 	file *journal.Follower
 	// monitor is the stream of the lines.
-	monitor *monitor
+	monitor *stream
 	// late: an answer may leave before its effect stands in the journal.
 	late bool
 

@@ -44,7 +44,7 @@ func newWatched() *watched {
 	w := &watched{}
 	o := &Observation{Record: func(e history.Event) { w.events = append(w.events, told(e)) }}
 	w.front = &nodeWatch{o: o, n: &server.Node{Name: "A"}, names: connectionNames{"h:1": "c1", "h:2": "c2"},
-		begun: make(map[string]time.Duration), redis: command.ParseServer("7.0.15", "")}
+		redis: command.ParseServer("7.0.15", "")}
 	keys := newReplayReader(w.front)
 	w.front.keys = keys
 	keys.follow("lock", false)
@@ -327,7 +327,7 @@ func followRealServer(t *rapid.T, n *server.Node, d server.Door, evicts bool) bo
 		mu.Lock()
 		defer mu.Unlock()
 		events = append(events, e)
-	}}, n: n, names: make(connectionNames), begun: make(map[string]time.Duration), redis: command.ParseServer("7.0.15", "")}
+	}}, n: n, names: make(connectionNames), redis: command.ParseServer("7.0.15", "")}
 	keys := newReplayReader(w)
 	w.keys = keys
 	keys.follow("lock", false)
@@ -399,7 +399,7 @@ func followRealServer(t *rapid.T, n *server.Node, d server.Door, evicts bool) bo
 }
 
 // awaitMark waits until the stream has shown all that came before now.
-func awaitMark(t *rapid.T, m *monitor, n *server.Node) {
+func awaitMark(t *rapid.T, m *stream, n *server.Node) {
 	t.Helper()
 	mark, shown := m.mark()
 	n.Admin.Echo(context.Background(), mark)

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/redlock-sim/redlock-sim/internal/redis/monitor"
 	"github.com/redlock-sim/redlock-sim/internal/world/keylog"
 )
 
@@ -104,7 +105,7 @@ func FuzzParseMonitored(f *testing.F) {
 		for _, a := range got.Args {
 			words = append(words, quote(a))
 		}
-		again, err := parseQuoted(strings.Join(words, " "))
+		again, err := monitor.Words(strings.Join(words, " "))
 		if err != nil || !slices.Equal(again, got.Args) {
 			t.Errorf("%q: %q became %q (%v)", line, got.Args, again, err)
 		}

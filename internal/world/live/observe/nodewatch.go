@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/monitor"
 	"github.com/redlock-sim/redlock-sim/internal/world/keylog"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -74,12 +75,8 @@ type nodeWatch struct {
 	saidFull bool
 	// script is the caller's line of the script that runs.
 	script monitored
-	// begun has, by connection, when the transaction that it carries out began; 0: it has only said MULTI.
-	begun map[string]time.Duration
-	// step is the number of the command, script or transaction that the latest line is of. It began at from, at the earliest;
-	// last is the time of the latest line.
-	step       int
-	from, last time.Duration
+	// steps tells of which command, script or transaction a line is.
+	steps monitor.Steps
 }
 
 // keyReader follows keys of a node, and records what was done to them.
@@ -112,61 +109,28 @@ func (w *nodeWatch) see(c monitored) {
 		w.discover(c.Args[1:])
 		w.checkProgram(s, c)
 	}
-	if c.source != "lua" {
+	if c.source != monitor.Script {
 		w.script = c
 	}
 	w.keys.see(c)
 }
 
-// placeLine finds out whose a line is, when it was carried out, and of which step it is. Commands of a script show "lua" as their
-// source, and follow the script's own line. For them and for those of a transaction the node's time stands still.
+// placeLine finds out whose a line is, when it was carried out, and of which step it is.
 func (w *nodeWatch) placeLine(c *monitored) {
-	goesOn := c.source == "lua"
-	if goesOn {
-		c.Caller, c.Span, c.more = w.script.Caller, span(min(w.script.at, c.at), c.at), true
+	p := w.steps.Place(monitor.Line{At: c.at, DB: c.DB, Source: c.source, Args: c.Args})
+	if c.source == monitor.Script {
+		c.Caller = w.script.Caller
 	} else {
 		w.identify(c.source)
-		c.Caller, c.Span = w.names.client(c.source, w.o.Strangers != nil), span(c.at, c.at)
-		goesOn = w.inTransaction(c)
+		c.Caller = w.names.client(c.source, w.o.Strangers != nil)
 	}
-	if !goesOn {
-		w.step++
-		w.from = c.at - longest
-		if w.last <= c.at {
-			w.from = max(w.from, w.last)
-		}
-	}
-	w.last = c.at
-	c.step, c.window = w.step, command.Span{From: min(w.from, c.at).Milliseconds(), To: c.at.Milliseconds()}
-}
-
-// longest is how long a command may take, or wait inside for its processor, before MONITOR shows it. A server carries out one after
-// the other, so it has not begun before the line of the command before it either.
-const longest = 20 * time.Millisecond
-
-// inTransaction says of a line what it has to do with a transaction, and reports whether it goes on with one.
-func (w *nodeWatch) inTransaction(c *monitored) bool {
-	name := strings.ToUpper(c.Args[0])
-	began, open := w.begun[c.source]
-	switch {
-	case name == "MULTI":
-		w.begun[c.source] = 0
-	case !open:
-		c.more = strings.HasPrefix(name, "EVAL") || strings.HasPrefix(name, "FCALL")
-	case name == "EXEC" || name == "DISCARD":
-		delete(w.begun, c.source)
-	case began == 0:
-		w.begun[c.source], c.more = c.at, true
-	default:
-		c.Span, c.more = span(min(began, c.at), c.at), true
-	}
-	return open && began > 0
+	c.Span, c.step, c.more, c.window = span(p.Began, c.at), p.Step, p.More, p.Window
 }
 
 // addLinkFacts adds what the links know of a line. Who is neither a client over its link nor a
 // primary, nor a fault, is a stranger.
 func (w *nodeWatch) addLinkFacts(c *monitored) {
-	if c.source == "lua" {
+	if c.source == monitor.Script {
 		c.Left, c.Text, c.Stranger = w.script.Left, w.script.Args, w.script.Stranger
 		return
 	}
@@ -272,8 +236,7 @@ func (o *Observation) nodeWatch(n *server.Node) (*nodeWatch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to ask node %s for its version: %w", n.Name, err)
 	}
-	w := &nodeWatch{o: o, n: n, names: make(connectionNames), begun: make(map[string]time.Duration),
-		redis: command.ServerIn(info)}
+	w := &nodeWatch{o: o, n: n, names: make(connectionNames), redis: command.ServerIn(info)}
 	w.names.learnList(list)
 	if s := o.Strangers; s != nil && s.Prefix != "" {
 		if w.prefix, err = newPrefixGuard(o.Ctx, n.Admin, s.Prefix); err != nil {

@@ -47,7 +47,7 @@ type Observation struct {
 	mu       sync.Mutex // guards what follows
 	closed   bool
 	err      error
-	monitors map[string]*monitor
+	monitors map[string]*stream
 	// names are those of the keys that patterns fitted on nodes whose stream has ended.
 	names map[string][]string
 }
@@ -103,7 +103,7 @@ func (o *Observation) Observe(n *server.Node, key, log bool, offset func() (time
 		return context.Cause(o.Ctx)
 	}
 	if o.monitors == nil {
-		o.monitors = make(map[string]*monitor)
+		o.monitors = make(map[string]*stream)
 	}
 	before := o.monitors[n.Name]
 	o.monitors[n.Name] = m
@@ -181,7 +181,7 @@ func (o *Observation) AwaitShown(ctx context.Context, n *server.Node) error {
 }
 
 // awaitShown returns the monitor that has shown all, or nil if nobody observes the node.
-func (o *Observation) awaitShown(ctx context.Context, n *server.Node) (*monitor, error) {
+func (o *Observation) awaitShown(ctx context.Context, n *server.Node) (*stream, error) {
 	for {
 		m := o.monitor(n.Name)
 		if m == nil || n.Server.Dead() {
@@ -223,7 +223,7 @@ const askAgain = 2 * time.Millisecond
 
 // follow opens the stream of a node again when the server has closed it, as it does when a sentinel makes it a primary
 // or a replica. What was done to the keys in the meantime is not known, and is asked for.
-func (o *Observation) follow(n *server.Node, m *monitor, observe func() error) {
+func (o *Observation) follow(n *server.Node, m *stream, observe func() error) {
 	defer close(m.followed)
 	defer m.Close()
 	select {
@@ -241,7 +241,7 @@ func (o *Observation) follow(n *server.Node, m *monitor, observe func() error) {
 }
 
 // keepNames keeps the names of the keys that a monitor came to follow.
-func (o *Observation) keepNames(node string, m *monitor) {
+func (o *Observation) keepNames(node string, m *stream) {
 	if m.watch == nil {
 		return
 	}
@@ -253,7 +253,7 @@ func (o *Observation) keepNames(node string, m *monitor) {
 	o.names[node] = m.watch.keys.names()
 }
 
-func (o *Observation) monitor(node string) *monitor {
+func (o *Observation) monitor(node string) *stream {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.monitors[node]

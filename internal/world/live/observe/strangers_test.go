@@ -24,7 +24,7 @@ func strange(keys ...string) (*nodeWatch, *[]history.Event) {
 			Primary:    func(address string) bool { return address == "h:9" },
 			WallOffset: func() (time.Duration, time.Duration) { return time.Hour, 0 }}}
 	w := &nodeWatch{o: o, n: &server.Node{Name: "A"}, names: connectionNames{"h:1": "c1#1", "h:2": "c2#2"},
-		begun: make(map[string]time.Duration), redis: command.ParseServer("7.0.15", "")}
+		redis: command.ParseServer("7.0.15", "")}
 	reader := newReplayReader(w)
 	w.keys = reader
 	for _, key := range o.keys("A") {

@@ -251,7 +251,7 @@ without fencing tokens.`,
 		return app.Usagef("%w", err).Hint("%s --help", c.CommandPath())
 	})
 	root.AddCommand(newRunCommand(a), newSearchCommand(a), newExhaustCommand(a), newReplayCommand(a), newSweepCommand(a), newWatchCommand(a),
-		newCheckCommand(a), newMergeCommand(a), newReportCommand(a), newCompareCommand(a), newExportCommand(a),
+		newCheckCommand(a), newObserveCommand(a), newMergeCommand(a), newReportCommand(a), newCompareCommand(a), newExportCommand(a),
 		newInitCommand(a), newServeCommand(a), newMCPCommand(a), newPlayCommand(a),
 		newListCommand(a), newNewCommand(a), newDoctorCommand(a), newSchemaCommand(a),
 		newVersionCommand(a), newManCommand(), newClientCommand(a), newLockCommand(a),

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/observe"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/checker/evidence"
@@ -99,8 +100,30 @@ func checkLine(r request.Check) string {
 	return request.Line([]string{"sim", "check"}, &r, &usual)
 }
 
+// noHistory says what a file is that tells what a Redis server did: sim observe reads it; nil: it is none.
+func noHistory(file string) error {
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	what := ""
+	switch {
+	case observe.IsJournal(file, info):
+		what = "an append-only file of Redis"
+	case observe.IsMonitor(file, info):
+		what = "an output of MONITOR"
+	default:
+		return nil
+	}
+	return words.WithHint(fmt.Errorf("this is %s, and no history", what),
+		fmt.Sprintf("sim observe %s --keys 'lock:*' tells who held a lock, and who ended it", file))
+}
+
 // checkFile judges one file.
 func (e *Env) checkFile(ctx context.Context, file string, r request.Check, o evidence.Options, page bool) (*CheckResult, error) {
+	if err := noHistory(file); err != nil {
+		return nil, err
+	}
 	if r.Model == "" {
 		result, err := e.checkProperties(ctx, file, r, o, page)
 		if result != nil || err != nil {

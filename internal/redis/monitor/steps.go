@@ -24,6 +24,8 @@ type Placed struct {
 	// Step is the same for all lines of a command, a script or a transaction. More: others of them may follow.
 	Step int
 	More bool
+	// Queued: the command was one of a transaction.
+	Queued bool
 	// Began is when the step began, by the time of its first line.
 	Began time.Duration
 	// Window is when the line's command was carried out, where nothing but the stream says so, in ms since 1970.
@@ -74,9 +76,9 @@ func (s *Steps) inTransaction(l *Line, p *Placed) bool {
 	case name == "EXEC" || name == "DISCARD":
 		delete(s.begun, l.Source)
 	case began == 0:
-		s.begun[l.Source], p.More = l.At, true
+		s.begun[l.Source], p.More, p.Queued = l.At, true, true
 	default:
-		p.Began, p.More = min(began, l.At), true
+		p.Began, p.More, p.Queued = min(began, l.At), true, true
 	}
 	return open && began > 0
 }

@@ -1,0 +1,302 @@
+package keystory
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/monitor"
+	"github.com/redlock-sim/redlock-sim/internal/world/keylog"
+)
+
+// Time is when something was: on the server's clock, counted from 1970, or, where At is 0, by its place among the entries of a file.
+type Time struct {
+	At    time.Duration
+	Entry int
+}
+
+// inMs is the time in whole milliseconds, in which ends of keys are.
+func (t Time) inMs() Time { return Time{At: t.At.Truncate(time.Millisecond), Entry: t.Entry} }
+
+// since is how long after another time it is; false: nobody knows.
+func (t Time) since(o Time) (time.Duration, bool) { return t.At - o.At, t.At > 0 && o.At > 0 }
+
+// Lock is what befell one key.
+type Lock struct {
+	Key string
+	DB  int
+	// Totals says what there was in all.
+	Totals Totals
+	// Moments are the latest, in their order. Earlier counts those that were left out.
+	Moments []Moment
+	Earlier int
+	// Findings are the first of each kind, and Counts how often each kind was found.
+	Findings []*Finding
+	Counts   map[Kind]int
+
+	story *Story
+	// fromLines: it is told by lines of MONITOR.
+	fromLines bool
+	log       keylog.Log
+	act       *act
+	// events are what the log told of the latest step.
+	events []history.Event
+	// hold is the one that lasts; nil: nobody holds the lock, or nobody knows who does.
+	hold *Hold
+	// past has the latest hold of each value, tried who asked for it with each value and did not get it.
+	past  map[string]*Hold
+	tried map[string]try
+	// candidates are those who may hold the lock, while nobody knows; complete: it is one of them. doubted held it before.
+	candidates []candidate
+	complete   bool
+	// wanted: somebody has asked for it since then.
+	wanted  bool
+	doubted *Hold
+	// asks and second count how often it was asked for within the second.
+	asks   int
+	second time.Duration
+}
+
+// Totals counts what befell a lock.
+type Totals struct {
+	// Holds counts grants; Found those that were there before the look began.
+	Holds, Found int
+	// Released, RanOut, Removed and Ended count how they ended: by the owner, by themselves, in other ways, and nobody knows how.
+	Released, RanOut, Removed, Ended int
+	// Unknown counts how often nobody knew any more who held it.
+	Unknown int
+	// Renewals counts renewals; LeastLeft is the least time that was left at one, of TTL.
+	Renewals       int
+	LeastLeft, TTL time.Duration
+	// Refused counts how often it was asked for in vain; LongestWait is the longest that one value waited; MostAsked the most in one second.
+	Refused, MostAsked int
+	LongestWait        time.Duration
+	// Held is how long it was held in all, LongestHeld the longest that one held it.
+	Held, LongestHeld time.Duration
+}
+
+// Hold is the time for which one owner had the lock.
+type Hold struct {
+	// Owner is the value, as text.
+	Owner string
+	// Source is the connection that set it; empty: nobody knows.
+	Source string
+	From   Time
+	// expires is when its TTL runs out; zero: never, or nobody knows.
+	expires Time
+	// Over: it is over, since End, in the way that How says. By is who ended it.
+	Over bool
+	End  Time
+	How  Ending
+	By   string
+
+	lock *Lock
+	// values are what an owner may name: the value, or the fields that have it.
+	values []string
+	// exclusively: it was taken by a command that takes no lock that is held.
+	exclusively bool
+	// hasBare: it has had no TTL since bare. bareTold: that was said.
+	bare              Time
+	hasBare, bareTold bool
+	// reads has which connections read the key.
+	reads map[string]Time
+	// told: it was said that the lock was lost.
+	told bool
+	// shared: another connection asked for the lock with the same value, so it says nothing of who it is.
+	shared bool
+}
+
+// Ending says how a hold ended.
+type Ending uint8
+
+const (
+	// Released: a command that names the owner ended it.
+	Released Ending = iota + 1
+	// RanOut: its TTL did.
+	RanOut
+	// Removed: a command did that does not name the owner.
+	Removed
+	// Overwritten: another value was written over it.
+	Overwritten
+	// Evicted: the server needed the memory.
+	Evicted
+	// Vanished: it was gone, and nothing that was seen has done it.
+	Vanished
+	// Unknown: it was removed or ran out: nobody knows which.
+	Unknown
+)
+
+// try is how somebody asked in vain.
+type try struct {
+	first, last Time
+	source      string
+}
+
+// candidate may hold the lock.
+type candidate struct {
+	key    command.Key
+	at     Time
+	source string
+	// hold is the one that lasts if it is; nil: it would be a new one.
+	hold *Hold
+	nx   bool
+}
+
+// act is a step, as far as it is about one key.
+type act struct {
+	number int
+	at     Time
+	source string
+	// lines are its commands that name the key: first that of the caller.
+	lines [][]string
+	// script and queued: it is a script, or a transaction. entry: it is of an append-only file.
+	script, queued, entry, base bool
+	// compared: what is in the key was read, or looked at, in the step before it was changed.
+	compared bool
+	// would is what a command would have made of no key; Absent: nothing.
+	would   command.Key
+	wouldNX bool
+	before  command.Key
+	open    *keylog.Step
+	// changed is the command that changed the key first.
+	changed []string
+	// unclear: nobody knows what it did.
+	unclear bool
+}
+
+// see takes in a line that is about the key.
+func (k *Lock) see(l *monitor.Line, p *monitor.Placed) {
+	a := k.act
+	if k.fromLines = true; a == nil {
+		k.overdue(p.Window)
+		a = &act{number: p.Step, at: Time{At: l.At}, source: k.story.caller.Source, before: k.log.Replay.Key,
+			script: l.Source == monitor.Script || isScript(l.Args)}
+		if l.Source == monitor.Script && len(k.story.caller.Args) > 0 {
+			a.lines = append(a.lines, k.story.caller.Args)
+		}
+		k.act = a
+	}
+	a.queued = a.queued || p.Queued
+	if len(a.lines) < mostLines {
+		a.lines = append(a.lines, l.Args)
+	}
+	k.replay(a, l, p.Window)
+}
+
+// seeEntry takes in an entry that is about the key.
+func (k *Lock) seeEntry(l *monitor.Line, now Time, base bool) {
+	if k.act == nil {
+		k.act = &act{at: now, entry: true, base: base, before: k.log.Replay.Key}
+	}
+	k.act.lines = append(k.act.lines, l.Args)
+	if strings.EqualFold(l.Args[0], "setnx") && k.Unclear() {
+		k.log.Replay.Key = command.Key{} // it stands in the file because there was no key
+	}
+	k.replay(k.act, l, command.Span{}) // the file says itself when a key has run out, and has no times but absolute ones
+}
+
+// replay replays a command.
+func (k *Lock) replay(a *act, l *monitor.Line, at command.Span) {
+	r := &k.log.Replay
+	done := command.Executed{Words: l.Args, DB: l.DB, At: at}
+	if !r.Concerns(done) {
+		k.read(a, l)
+		return
+	}
+	before := r.Key
+	a.compared = a.compared || a.open == nil && comparing(l.Args)
+	if after := r.Outcomes(done, command.Key{})[0].After; after.Holds != command.Absent && after.Holds != command.Unclear {
+		a.would, a.wouldNX = after, a.script || a.queued || refusesHeld(r, done)
+	}
+	change := r.See(done, false)
+	k.log.Now = keylog.Line{DB: l.DB, Args: l.Args, Caller: a.source, Span: at, Text: a.lines[0]}
+	k.log.NoteFields(&k.log.Now)
+	switch {
+	case change.Lasting || change.Did == command.Obscured:
+		k.doubt(a, before, change, done)
+		return
+	case change.Did == command.Kept && !change.Expired:
+		return
+	}
+	if a.open == nil {
+		a.open = &keylog.Step{Number: a.number, Before: before, Expired: change.Expired, Line: k.log.Now, At: at}
+		a.changed = l.Args
+	}
+	a.open.Add(change, r.Key)
+}
+
+// refusesHeld reports that a command takes no lock that is held, whoever holds it.
+func refusesHeld(r *command.Replay, done command.Executed) bool {
+	const nobodys = "\x00"
+	return r.Outcomes(done, command.Key{Holds: command.Text, Value: nobodys})[0].Did == command.Kept
+}
+
+// unlooking are commands that read a key, and not whose it is.
+const unlooking = " EXISTS TTL PTTL TYPE EXPIRETIME PEXPIRETIME OBJECT STRLEN HLEN LLEN SCARD ZCARD MEMORY TOUCH WATCH PUBLISH "
+
+// read takes note of a command that reads the key.
+func (k *Lock) read(a *act, l *monitor.Line) {
+	name := strings.ToUpper(l.Args[0])
+	if isScript(l.Args) || strings.Contains(unlooking, " "+name+" ") {
+		return
+	}
+	if l.Source == monitor.Script || k.story.watching[a.source] {
+		a.compared = a.compared || a.open == nil
+	}
+	if k.hold != nil && l.Source != monitor.Script && len(k.hold.reads) < mostPast {
+		if k.hold.reads == nil {
+			k.hold.reads = make(map[string]Time)
+		}
+		k.hold.reads[a.source] = a.at
+	}
+}
+
+// comparing reports that a command itself compares what is in the key.
+func comparing(args []string) bool {
+	switch strings.ToUpper(args[0]) {
+	case "DELIFEQ":
+		return true
+	case "DELEX":
+		return len(args) > 2
+	case "SET":
+		return slices.ContainsFunc(args[min(3, len(args)):], func(word string) bool { return strings.HasPrefix(strings.ToUpper(word), "IF") })
+	}
+	return false
+}
+
+// finish tells what the step did.
+func (k *Lock) finish() {
+	a := k.act
+	if a == nil {
+		return
+	}
+	k.act = nil
+	if k.story.watching[a.source] && a.queued {
+		a.compared = true // what has changed since the WATCH would have let it do nothing
+	}
+	switch {
+	case a.open != nil:
+		if a.open.Before.Holds == command.Unclear && a.compared {
+			k.settleBy(a)
+		}
+		k.events = k.events[:0]
+		k.log.Now = a.open.Line
+		change, before := k.log.ChangeOf(a.open)
+		k.log.RecordChange(change, before, a.changed[0], a.source, a.open.At)
+		k.judge(a, before)
+	case a.unclear:
+		if a.would.Holds != command.Absent && a.wouldNX && !a.entry {
+			k.countAsk(a)
+		}
+		if a.compared && a.script {
+			k.settleBy(a)
+		}
+	case !a.entry:
+		k.attempted(a)
+	}
+}
+
+// record takes what the log of the key tells of a step.
+func (k *Lock) record(e history.Event) { k.events = append(k.events, e) }

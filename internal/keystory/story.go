@@ -1,0 +1,350 @@
+// Package keystory tells what befell the keys of locks on a server that is in use: who set each, for how long, who ended it, and what was
+// wrong with that.
+//
+// It is told what a server did by the lines of MONITOR (SeeLine) or by the entries of an append-only file (SeeEntry), and, where somebody
+// asks the server, by what a key holds (Lock.Found). What a command did to a key, the model of commands says (command.Replay). Nothing is
+// guessed: what cannot be known is said to be unknown, and ends with the first command that says what the key is.
+//
+// A claim goes by the owner's value, which a client writes into the key and names when it gives the lock back. A connection may be one of a
+// pool, so what only connections tell is a question.
+//
+// What it needs of memory is bounded, however many keys, values and connections there are; Left counts what was left out.
+package keystory
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/journal"
+	"github.com/redlock-sim/redlock-sim/internal/redis/monitor"
+	"github.com/redlock-sim/redlock-sim/internal/world/keylog"
+)
+
+// Keys tells which keys are meant.
+type Keys interface{ Fit(key string) bool }
+
+// Options say what is looked at.
+type Options struct {
+	// Keys are those of the locks, Resource those of what they protect; nil: it is not known.
+	Keys, Resource Keys
+	// Server is the program that carried the commands out; the zero Server: any.
+	Server command.Server
+	// Moments is how many moments are kept of each lock: the latest.
+	Moments int
+	// Tell is told of each finding when it is found; nil: nobody is.
+	Tell func(*Lock, *Finding)
+	// Doubted is told of a key of which nobody knows what it holds; nil: nobody is.
+	Doubted func(*Lock)
+}
+
+// The bounds.
+const (
+	mostLocks   = 10_000
+	mostValues  = 100_000 // of all locks
+	mostPast    = 1_000   // values of one lock
+	mostScripts = 10_000
+	mostNames   = 10_000 // connections
+	mostLines   = 64     // of one step
+	mostLooked  = 4_096  // bytes of a word in which an owner's value is looked for
+)
+
+// Left counts what was left out.
+type Left struct {
+	// Keys counts commands on keys that were not followed, for there were too many; Values grants whose value is not known any more.
+	Keys, Values int
+}
+
+// Story is what befell all locks.
+type Story struct {
+	Left Left
+	// Lines counts lines or entries, First and Last are when the first and the last of them were.
+	Lines       int
+	First, Last Time
+
+	o     Options
+	steps monitor.Steps
+	// caller is the latest line that is not of a script.
+	caller monitor.Line
+	// absent: a key that has not been seen is not there.
+	absent bool
+	locks  map[id]*Lock
+	order  []*Lock
+	// open are the locks with a step that is not over, step is its number.
+	open []*Lock
+	step int
+	// scripts has what scripts can do, by the names that Redis gives them.
+	scripts map[string]command.Can
+	// watching are the connections with a WATCH, names what connections call themselves.
+	watching map[string]bool
+	names    map[string]string
+	// values has the latest hold of each value, sources that of each connection.
+	values, sources map[string]*Hold
+}
+
+type id struct {
+	db   int
+	name string
+}
+
+// New begins a story.
+func New(o Options) *Story {
+	return &Story{o: o, locks: make(map[id]*Lock), scripts: make(map[string]command.Can), watching: make(map[string]bool),
+		names: make(map[string]string), values: make(map[string]*Hold), sources: make(map[string]*Hold)}
+}
+
+// Locks are those whose keys were seen, in the order in which they were.
+func (s *Story) Locks() []*Lock { return s.order }
+
+// SeeLine takes in a line of MONITOR.
+func (s *Story) SeeLine(l monitor.Line) {
+	now := Time{At: l.At}
+	s.count(now)
+	p := s.steps.Place(l)
+	if p.Step != s.step {
+		s.Settle()
+		s.step = p.Step
+	}
+	if l.Source != monitor.Script {
+		s.caller = l
+		s.learn(&l)
+	}
+	for _, name := range s.keysOf(&l) {
+		if k := s.lock(id{l.DB, name}); k != nil {
+			k.see(&l, &p)
+			if !slices.Contains(s.open, k) {
+				s.open = append(s.open, k)
+			}
+		}
+	}
+	if !p.More {
+		s.Settle()
+	}
+	if s.writesResource(l.Args) {
+		s.seeWrite(l.Args, now, s.caller.Source, &p.Window)
+	}
+}
+
+// Settle says that the latest step is over.
+func (s *Story) Settle() {
+	for _, k := range s.open {
+		k.finish()
+	}
+	s.open = s.open[:0]
+}
+
+// End says that nothing more comes. now is when the look ended.
+func (s *Story) End() {
+	s.Settle()
+	for _, k := range s.order {
+		k.end(s.Last)
+	}
+}
+
+func (s *Story) count(now Time) {
+	if s.Lines++; s.Lines == 1 {
+		s.First = now
+	}
+	s.Last = now
+}
+
+// learn takes note of what lines say of connections and scripts.
+func (s *Story) learn(l *monitor.Line) {
+	second := ""
+	if len(l.Args) > 1 {
+		second = l.Args[1]
+	}
+	switch name := strings.ToUpper(l.Args[0]); {
+	case name == "FLUSHALL":
+		s.absent = true
+	case name == "WATCH":
+		if len(s.watching) < mostNames {
+			s.watching[l.Source] = true
+		}
+	case name == "CLIENT" && len(l.Args) == 3 && strings.EqualFold(second, "setname"):
+		s.Name(l.Source, l.Args[2])
+	case name == "SCRIPT" && len(l.Args) == 3 && strings.EqualFold(second, "load"):
+		s.learnScript(l.Args[2])
+	case strings.HasPrefix(name, "EVAL") && !strings.HasPrefix(name, "EVALSHA"):
+		s.learnScript(second)
+	}
+}
+
+// Name says what a connection calls itself.
+func (s *Story) Name(source, name string) {
+	if _, known := s.names[source]; known || len(s.names) < mostNames {
+		s.names[source] = name
+	}
+}
+
+func (s *Story) learnScript(text string) {
+	if len(s.scripts) < mostScripts {
+		s.scripts[command.SHA(text)] = command.ScriptCan(text)
+	}
+}
+
+// scriptCan is what the script of a line can do; false: its text is not known.
+func (s *Story) scriptCan(args []string) (command.Can, bool) {
+	if len(args) < 2 {
+		return 0, false
+	}
+	if name := strings.ToUpper(args[0]); name == "EVAL" || name == "EVAL_RO" {
+		return command.ScriptCan(args[1]), true
+	}
+	can, known := s.scripts[strings.ToLower(args[1])]
+	return can, known
+}
+
+// keysOf are the keys of locks that a line is about.
+func (s *Story) keysOf(l *monitor.Line) (list []string) {
+	add := func(word string) {
+		if s.o.Keys.Fit(word) && !slices.Contains(list, word) {
+			list = append(list, word)
+		}
+	}
+	if isScript(l.Args) {
+		for _, key := range scriptKeys(l.Args) {
+			add(key)
+		}
+		return list
+	}
+	if command.NamesNoKey(l.Args) {
+		for _, k := range s.order {
+			list = append(list, k.Key)
+		}
+		return list
+	}
+	for i, word := range l.Args[1:] {
+		r := command.Replay{Name: word, DB: l.DB}
+		reads := i == 0 && s.locks[id{l.DB, word}] != nil && command.CanDoByName(l.Args[0]) == 0
+		if reads || r.Concerns(command.Executed{Words: l.Args, DB: l.DB}) {
+			add(word)
+		}
+	}
+	return list
+}
+
+func isScript(args []string) bool {
+	name := strings.ToUpper(args[0])
+	return strings.HasPrefix(name, "EVAL") || strings.HasPrefix(name, "FCALL")
+}
+
+// scriptKeys are the keys that a script is called with.
+func scriptKeys(args []string) []string {
+	if len(args) < 3 {
+		return nil
+	}
+	n, err := strconv.Atoi(args[2])
+	if err != nil || n < 0 || n > len(args)-3 {
+		return nil
+	}
+	return args[3 : 3+n]
+}
+
+// lock finds a lock, or begins to follow it; nil: there are too many.
+func (s *Story) lock(i id) *Lock {
+	if k := s.locks[i]; k != nil {
+		return k
+	}
+	if len(s.order) == mostLocks {
+		s.Left.Keys++
+		return nil
+	}
+	k := &Lock{Key: i.name, DB: i.db, story: s, past: make(map[string]*Hold), tried: make(map[string]try)}
+	k.log = keylog.Log{Shown: i.name, Record: k.record, Unclear: true,
+		Replay: command.Replay{Name: i.name, DB: i.db, Server: s.o.Server, Key: command.Key{Holds: command.Unclear}}}
+	if s.absent {
+		k.log.Replay.Key, k.log.Unclear = command.Key{}, false
+	}
+	s.locks[i], s.order = k, append(s.order, k)
+	return k
+}
+
+// SeeEntry takes in an entry of an append-only file.
+func (s *Story) SeeEntry(e journal.Entry) {
+	now := Time{At: time.Duration(e.Second) * time.Second, Entry: s.Lines + 1}
+	switch e.Kind {
+	case journal.Gap, journal.Known:
+		s.Settle()
+		s.absent = e.Kind == journal.Known
+		for _, k := range s.order {
+			k.mark(e.Kind == journal.Known)
+		}
+		return
+	case journal.Base:
+	case journal.Effect:
+		s.count(now)
+	}
+	if e.First {
+		s.Settle()
+	}
+	words := keylog.Unconditional(e.Words, max(e.DB, 0))
+	s.absent = s.absent || strings.EqualFold(words[0], "flushall")
+	l := monitor.Line{DB: max(e.DB, 0), Args: words}
+	for _, name := range s.keysOf(&l) {
+		if k := s.lock(id{l.DB, name}); k != nil {
+			k.seeEntry(&l, now, e.Kind == journal.Base)
+			if !slices.Contains(s.open, k) {
+				s.open = append(s.open, k)
+			}
+		}
+	}
+	if e.Last {
+		s.Settle()
+	}
+	if e.Kind == journal.Effect && s.writesResource(words) {
+		s.seeWrite(words, now, "", nil)
+	}
+}
+
+// writesResource reports that a command writes what locks protect.
+func (s *Story) writesResource(words []string) bool {
+	resource := s.o.Resource
+	return resource != nil && !isScript(words) && slices.ContainsFunc(words[1:], resource.Fit) && command.CanDo(words, resource.Fit) != 0
+}
+
+// seeWrite looks whether whoever writes what locks protect has its lock. source is its connection; empty: nobody knows. window is when the
+// command was carried out; nil: the story itself says when keys have run out.
+func (s *Story) seeWrite(words []string, now Time, source string, window *command.Span) {
+	var named *Hold
+	for _, word := range words[1:] {
+		if named = s.valueIn(word); named != nil {
+			break
+		}
+	}
+	byConnection := named == nil
+	if byConnection {
+		named = s.sources[source]
+	}
+	if named == nil {
+		return
+	}
+	if window != nil && named.lock.act == nil {
+		named.lock.overdue(*window)
+	}
+	named.lock.wrote(named, words, now, byConnection)
+}
+
+// valueIn finds the value of an owner in a word, as the word itself or as a part of it, as in JSON; nil: there is none.
+func (s *Story) valueIn(word string) *Hold {
+	if h := s.values[word]; h != nil {
+		return h
+	}
+	apart := func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'{}[](),;=|", r) }
+	for part := range strings.FieldsFuncSeq(word[:min(len(word), mostLooked)], apart) {
+		if h := s.values[part]; h != nil {
+			return h
+		}
+	}
+	return nil
+}
+
+// connection names a connection for a person.
+func (s *Story) connection(source string) string {
+	if name := s.names[source]; name != "" {
+		return source + " (" + short(name) + ")"
+	}
+	return source
+}

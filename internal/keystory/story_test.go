@@ -1,0 +1,329 @@
+package keystory
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/journal"
+	"github.com/redlock-sim/redlock-sim/internal/redis/monitor"
+)
+
+// epoch is when the lines begin.
+const epoch = 1_700_000_000 * time.Second
+
+type fits string
+
+func (f fits) Fit(key string) bool { return strings.HasPrefix(key, string(f)) }
+
+// release is a script that compares, extend one that renews, blind one that compares nothing.
+const (
+	release = "if-redis.call('get',KEYS[1])==ARGV[1]-then-redis.call('del',KEYS[1])"
+	extend  = "if-redis.call('get',KEYS[1])==ARGV[1]-then-redis.call('pexpire',KEYS[1],ARGV[2])"
+	blind   = "redis.call('del',KEYS[1])"
+)
+
+// told is the story of lines such as "100 c1 SET lock a NX PX 1000": the ms, the connection, the words. Before the first, no key is there.
+func told(t *testing.T, known bool, lines ...string) *Story {
+	t.Helper()
+	s := New(Options{Keys: fits("lock"), Resource: fits("stock"), Moments: 1000})
+	s.absent = known
+	for _, line := range lines {
+		var ms int64
+		words := strings.Fields(strings.NewReplacer("RELEASE", "EVAL "+release+" 1 lock", "EXTEND", "EVAL "+extend+" 1 lock", "BLIND",
+			"EVAL "+blind+" 1 lock").Replace(line))
+		if _, err := fmt.Sscan(words[0], &ms); err != nil {
+			t.Fatal(err)
+		}
+		s.SeeLine(monitor.Line{At: epoch + time.Duration(ms)*time.Millisecond, Source: words[1], Args: words[2:]})
+	}
+	s.End()
+	return s
+}
+
+// found lists what was found, in its order.
+func found(s *Story) string {
+	var list []string
+	for _, k := range s.Locks() {
+		for _, f := range k.Findings {
+			word := string(f.Kind)
+			if f.Question {
+				word += "?"
+			}
+			list = append(list, word)
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// What each lock does is found, and nothing else.
+func TestFindings(t *testing.T) {
+	for name, c := range map[string]struct {
+		lines []string
+		want  string
+	}{
+		"a correct lock": {[]string{"0 c1 SET lock a NX PX 1000", "10 c2 SET lock b NX PX 1000",
+			"500 c1 EXTEND a 1000", "500 lua get lock",
+			"500 lua pexpire lock 1000", "600 c3 RELEASE a", "600 lua get lock", "600 lua del lock", "700 c2 SET lock b NX PX 1000",
+			"800 c2 DELIFEQ lock b"}, ""},
+		"one that is asked for by a loser, who gives up": {[]string{"0 c1 SET lock a NX PX 100",
+			"50 c2 SET lock b NX PX 100", "51 c2 RELEASE b",
+			"51 lua get lock", "60 c1 RELEASE a", "60 lua get lock", "60 lua del lock", "61 c1 RELEASE a", "61 lua get lock"}, ""},
+		"one that is watched": {[]string{"0 c1 SET lock a NX PX 1000", "1 c1 WATCH lock", "2 c1 GET lock",
+			"3 c1 MULTI", "3 c1 DEL lock",
+			"3 c1 EXEC"}, ""},
+		"a hash": {[]string{"0 c1 HSET lock a 1", "0 c1 PEXPIRE lock 900", "10 c2 EVAL hexists-hincrby 1 lock b",
+			"10 lua hexists lock b",
+			"20 c1 EVAL x 1 lock a", "20 lua hexists lock a", "20 lua hincrby lock a -1", "20 lua del lock"}, "ttl-in-a-second-step"},
+		"DEL": {[]string{"0 c1 SET lock a NX PX 1000", "10 c1 DEL lock"}, "deleted-without-comparing"},
+		"DEL by another": {[]string{"0 c1 SET lock a NX PX 1000",
+			"10 c2 DEL lock"}, "deleted-without-comparing released-by-another?"},
+		"GET, then DEL": {[]string{"0 c1 SET lock a NX PX 1000", "5 c1 GET lock",
+			"10 c1 DEL lock"}, "deleted-without-comparing"},
+		"a script that is": {[]string{"0 c1 SET lock a NX PX 1000", "10 c1 BLIND",
+			"10 lua del lock"}, "deleted-without-comparing"},
+		"an end in the past": {[]string{"0 c1 SET lock a NX PX 1000", "10 c1 PEXPIRE lock 0"}, "deleted-without-comparing"},
+		"all keys are gone":  {[]string{"0 c1 SET lock a NX PX 1000", "10 c1 FLUSHALL"}, "deleted-without-comparing"},
+		"it was not its own": {[]string{"0 c1 SET lock a NX PX 1000", "10 c2 DEL lock", "20 c1 RELEASE a",
+			"20 lua get lock"}, "deleted-without-comparing released-by-another? released-by-another"},
+		"a script of another": {[]string{"0 c1 SET lock a NX PX 5", "100 c2 SET lock b NX PX 1000", "110 c1 BLIND a",
+			"110 lua del lock"}, "released-by-another"},
+		"too late": {[]string{"0 c1 SET lock a NX PX 100", "200 c2 SET lock b NX PX 1000",
+			"300 c1 RELEASE a", "300 lua get lock"}, "not-renewed-in-time"},
+		"a renewal too late": {[]string{"0 c1 SET lock a NX PX 100", "200 c1 SET lock a XX PX 1000"}, "not-renewed-in-time"},
+		"too late, asked for again": {[]string{"0 c1 SET lock a NX PX 100", "200 c2 SET lock b NX PX 1000",
+			"210 c1 SET lock a NX PX 100",
+			"300 c1 RELEASE a", "300 lua get lock"}, ""},
+		"brought back": {[]string{"0 c1 SET lock a NX PX 100", "200 c1 SET lock a PX 1000"}, "brought-back"},
+		"overwritten":  {[]string{"0 c1 SET lock a NX PX 1000", "10 c2 SET lock b PX 1000"}, "overwritten"},
+		"a new value, where it may be one client's": {[]string{"0 c1 SET lock a NX PX 1000",
+			"10 c1 SET lock a2 XX PX 1000"}, "overwritten?"},
+		"a lease in the value": {[]string{"0 c1 SETNX lock 1700000001000",
+			"2000 c2 GETSET lock 1700000005000"}, ""},
+		"no TTL": {[]string{"0 c1 SET lock a NX", "100 c1 RELEASE a",
+			"100 lua get lock", "100 lua del lock"}, "kept-without-ttl"},
+		"no TTL, and no end":    {[]string{"0 c1 SET lock a NX", "1500 c1 PING"}, "kept-without-ttl"},
+		"not for long":          {[]string{"0 c1 SET lock a NX", "500 c1 PING"}, ""},
+		"a TTL that comes late": {[]string{"0 c1 SETNX lock a", "5 c1 PEXPIRE lock 100"}, "ttl-in-a-second-step"},
+		"a TTL in one transaction": {[]string{"0 c1 MULTI", "0 c1 SETNX lock a",
+			"0 c1 PEXPIRE lock 100", "0 c1 EXEC"}, ""},
+		"a write without the lock": {[]string{"0 c1 SET lock aaaa NX PX 100",
+			"200 c9 SET stock {\"by\":\"aaaa\"}"}, "wrote-without-the-lock"},
+		"a write over its connection": {[]string{"0 c1 SET lock aaaa NX PX 100",
+			"200 c1 SET stock 5"}, "wrote-without-the-lock?"},
+		"writes with the lock": {[]string{"0 c1 SET lock aaaa NX PX 100", "50 c1 SET stock aaaa"}, ""},
+
+		"a write after it was given back, over a connection that serves many": {[]string{"0 c1 SET lock aaaa NX PX 100", "50 c1 DELIFEQ lock aaaa",
+			"60 c1 SET stock 5"}, ""},
+		"a value of several": {[]string{"0 c1 SET lock 1 NX PX 100", "10 c2 SET lock 1 NX PX 100", "200 c1 RELEASE 1",
+			"200 lua get lock"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := told(t, true, c.lines...)
+			if got := found(s); got != c.want {
+				var b strings.Builder
+				_ = s.WriteText(&b, TextOptions{Whole: true})
+				t.Errorf("found %q, want %q\n%s", got, c.want, &b)
+			}
+		})
+	}
+}
+
+// What was there before the first line is not known: nobody is accused by it, and what a holder's own command tells is known from then on.
+func TestNothingIsGuessed(t *testing.T) {
+	for name, c := range map[string]struct {
+		lines         []string
+		want          string
+		holds, ranOut int
+	}{
+		"who has it": {[]string{"0 c1 SET lock a NX PX 100", "10 c2 SET lock b NX PX 100",
+			"20 c2 SET lock c XX PX 100"}, "", 0, 0},
+		"a removal": {[]string{"0 c1 SET lock a NX PX 100", "10 c2 DEL lock"}, "deleted-without-comparing?", 0, 0},
+		"its own release": {[]string{"0 c1 SET lock a NX PX 100", "10 c2 SET lock b NX PX 100",
+			"20 c1 RELEASE a", "20 lua get lock", "20 lua del lock"}, "", 1, 0},
+		"its own renewal": {[]string{"0 c1 SET lock a NX PX 100", "20 c1 EXTEND a 500", "20 lua get lock",
+			"20 lua pexpire lock 500", "30 c2 DEL lock"},
+			"deleted-without-comparing released-by-another?", 1, 0},
+		"a release that does not": {[]string{"0 c1 SET lock a NX PX 100", "20 c1 RELEASE a", "20 lua get lock"}, "", 0, 0},
+		// c2 asks within the ms in which the key of a runs out.
+		"at its end": {[]string{"0 c1 DEL lock", "0 c1 SET lock a NX PX 100", "101 c2 SET lock b NX PX 100",
+			"110 c2 RELEASE b", "110 lua get lock", "110 lua del lock"}, "", 2, 1},
+		"at its end, and after": {[]string{"0 c1 DEL lock", "0 c1 SET lock a NX PX 100", "101 c2 SET lock b NX PX 20",
+			"150 c2 GET lock", "300 c3 SET lock c NX PX 100"}, "", 2, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := told(t, false, append(c.lines, "1000 c9 PING")...)
+			k := s.Locks()[0]
+			if got := found(s); got != c.want || k.Totals.Holds != c.holds {
+
+				t.Errorf("found %q with %d holders (%d ran out), want %q with %d", got, k.Totals.Holds, k.Totals.RanOut, c.want, c.holds)
+			}
+		})
+	}
+}
+
+// entries reads lines of an append-only file, each with its second.
+func entries(known bool, lines ...string) *Story {
+	s := New(Options{Keys: fits("lock"), Resource: fits("stock"), Moments: 1000})
+	kind := journal.Gap
+	if known {
+		kind = journal.Known
+	}
+	s.SeeEntry(journal.Entry{Kind: kind, DB: -1})
+	for _, line := range lines {
+		var second int64
+		words := strings.Fields(line)
+		_, _ = fmt.Sscan(words[0], &second)
+		s.SeeEntry(journal.Entry{Words: words[1:], First: true, Last: true, Second: second})
+	}
+	s.End()
+	return s
+}
+
+// An append-only file tells what was done, and not by whom: what is found in it is so.
+func TestEntries(t *testing.T) {
+	for name, c := range map[string]struct {
+		lines []string
+		want  string
+		// totals are those that ran out, and of which nobody knows how they ended.
+		ranOut, ended int
+	}{
+		"a lock that runs out": {[]string{"10 SET lock a PXAT 20000", "21 DEL lock"}, "", 1, 0},
+		"one that is removed":  {[]string{"10 SET lock a PXAT 20000", "12 DEL lock"}, "", 0, 1},
+		"either":               {[]string{"10 SET lock a PXAT 20000", "19 DEL lock"}, "", 0, 1},
+		"without times":        {[]string{"0 SET lock a PXAT 20000", "0 DEL lock"}, "", 0, 1},
+		"written over":         {[]string{"0 SET lock a PXAT 20000", "0 SET lock b PXAT 21000"}, "overwritten", 0, 0},
+		"renewed": {[]string{"10 SET lock a PXAT 20000", "12 SET lock a PXAT 22000",
+			"13 PEXPIREAT lock 23000", "15 DEL lock"}, "", 0, 1},
+		"written after its end": {[]string{"0 SET lock aaaa PXAT 20000", "0 DEL lock",
+			"0 SET lock bbbb PXAT 30000", "0 RPUSH stock aaaa"}, "wrote-without-the-lock", 0, 1},
+		"written before its end":      {[]string{"0 SET lock aaaa PXAT 20000", "0 RPUSH stock aaaa", "0 DEL lock"}, "", 0, 1},
+		"no TTL":                      {[]string{"0 SET lock a NX", "0 DEL lock"}, "kept-without-ttl", 0, 1},
+		"a TTL that comes (Redis 6.0": {[]string{"0 SET lock a", "0 PEXPIREAT lock 20000", "0 DEL lock"}, "", 0, 1},
+		"SETNX":                       {[]string{"0 setnx lock a", "0 DEL lock"}, "kept-without-ttl", 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, known := range []bool{true, false} {
+				s := entries(known, c.lines...)
+				k := s.Locks()[0]
+				if got := found(s); got != c.want || k.Totals.RanOut != c.ranOut || k.Totals.Ended != c.ended {
+					t.Errorf("known %v: found %q; %+v; want %q", known, got, k.Totals, c.want)
+				}
+			}
+		})
+	}
+}
+
+// What the server says ends a doubt. What it says that nothing explains is found.
+func TestFound(t *testing.T) {
+	at := func(ms int64) Time { return Time{At: epoch + time.Duration(ms)*time.Millisecond} }
+	has := func(value string, ms int64) command.Key {
+		return command.Key{Holds: command.Text, Value: value, Expires: command.At(epoch.Milliseconds() + ms)}
+	}
+	line := func(ms int64, source, text string) monitor.Line {
+		return monitor.Line{At: at(ms).At, Source: source, Args: strings.Fields(text)}
+	}
+	for name, c := range map[string]struct {
+		is              command.Key
+		evicted, missed bool
+		want            string
+		holder          string
+	}{
+		"as it was":             {is: has("a", 1000), holder: `"a"`},
+		"evicted":               {evicted: true, want: "evicted"},
+		"gone":                  {want: "vanished"},
+		"gone, while away":      {missed: true, want: "vanished?"},
+		"another's":             {is: has("b", 1000), want: "vanished", holder: `"b"`},
+		"what cannot be told":   {is: command.Key{Holds: command.Unclear}, holder: `"a"`},
+		"evicted others' alone": {is: has("a", 1000), evicted: true, holder: `"a"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := New(Options{Keys: fits("lock"), Moments: 10})
+			s.SeeLine(line(0, "c1", "SET lock a NX PX 1000"))
+			k := s.Locks()[0]
+			if !k.Unclear() {
+				t.Fatal("it is known who has a lock of which nothing was known")
+			}
+			if k.Found(has("a", 1000), at(1), false, false); k.Unclear() || k.hold.Source != "c1" {
+				t.Fatalf("the server says whose it is, and the story has %+v", k.hold)
+			}
+			k.Found(c.is, at(100), c.evicted, c.missed)
+			holder := ""
+			if k.hold != nil {
+				holder = k.hold.Owner
+			}
+			if got := found(s); got != c.want || holder != c.holder {
+				t.Errorf("found %q with the holder %q, want %q with %q", got, holder, c.want, c.holder)
+			}
+		})
+	}
+}
+
+// However much there is, what is kept is bounded, and what is left out is said.
+func TestBounds(t *testing.T) {
+	s := New(Options{Keys: fits("lock"), Moments: 5})
+	s.absent = true
+	at := epoch
+	for i := range 3 * mostPast {
+		at += time.Millisecond
+		s.SeeLine(monitor.Line{At: at, Source: fmt.Sprint("c", i), Args: []string{"SET", "lock", fmt.Sprint("value", i), "NX", "PX", "100000"}})
+		s.SeeLine(monitor.Line{At: at, Source: fmt.Sprint("c", i), Args: []string{"DEL", "lock"}})
+		s.SeeLine(monitor.Line{At: at, Source: fmt.Sprint("c", i), Args: []string{"SET", fmt.Sprint("lock", i%(2*mostLocks)), "1"}})
+	}
+	for i := range mostLocks {
+		s.SeeLine(monitor.Line{At: at, Source: "c", Args: []string{"SET", fmt.Sprint("lock-", i), "1"}})
+	}
+	k := s.Locks()[0]
+	if len(k.Moments) != 5 || k.Earlier == 0 || len(k.past) > mostPast || len(k.Findings) != firsts || k.Counts[NotCompared] != 3*mostPast {
+		t.Errorf("%d moments, %d past, %d findings, %v", len(k.Moments), len(k.past), len(k.Findings), k.Counts)
+	}
+	if s.Left.Keys == 0 || len(s.Locks()) != mostLocks {
+		t.Errorf("left out: %+v, of %d locks", s.Left, len(s.Locks()))
+	}
+	var b strings.Builder
+	if err := s.WriteText(&b, TextOptions{}); err != nil || !strings.Contains(b.String(), "left out: ") || !strings.Contains(b.String(), "3,000 times in all") {
+		t.Errorf("%v: %.3000s", err, b.String())
+	}
+}
+
+// Nothing that clients send is obeyed by a terminal.
+func TestHostileText(t *testing.T) {
+	s := told(t, true, "0 c\x1b[31m1 SET lock\x1b[31m \x1b]0;x\x07\u202e NX PX 100", "10 c2 DEL lock\x1b[31m")
+	var b strings.Builder
+	_ = s.WriteText(&b, TextOptions{Whole: true})
+	if strings.ContainsFunc(b.String(), func(r rune) bool { return r < ' ' && r != '\n' || r == '\u202e' }) {
+		t.Errorf("%q", b.String())
+	}
+}
+
+// Each kind has its line.
+func TestKinds(t *testing.T) {
+	if list := Kinds.Words(); len(slices.Compact(slices.Sorted(slices.Values(list)))) != len(list) || Kinds.Title(VanishedKey) == "" {
+		t.Errorf("%v", list)
+	}
+}
+
+func FuzzStory(f *testing.F) {
+	f.Add("SET lock a NX PX 10\nEVAL x 1 lock\n" +
+		">get lock\n>del lock\nMULTI\nDEL lock\nEXEC\nFLUSHALL\nHSET lock a 1 b 2\nBLPOP lock 0")
+	f.Fuzz(func(_ *testing.T, text string) {
+		s := New(Options{Keys: fits("lock"), Resource: fits("stock"), Moments: 10})
+		at := epoch
+		for line := range strings.Lines(text) {
+			at += 7 * time.Millisecond
+			source := "c"
+			if rest, script := strings.CutPrefix(line, ">"); script {
+				line, source = rest, monitor.Script
+			}
+			if words := strings.Fields(line); len(words) > 0 {
+				s.SeeLine(monitor.Line{At: at, Source: source, Args: words})
+				s.SeeEntry(journal.Entry{Words: words, First: true, Last: true, Second: 5})
+			}
+		}
+		s.End()
+		_ = s.WriteText(&strings.Builder{}, TextOptions{Whole: true})
+	})
+}

@@ -97,6 +97,7 @@ func (l language) withMaven() language {
 
 func newInitCommand(a *cli) *cobra.Command {
 	var name, skill string
+	var renews bool
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Prepare a repository: a lock program to start from, a scenario, defaults, CI",
@@ -120,6 +121,7 @@ files of these languages and none of Python, else in Python. For other languages
 docs/reference/lock-protocol.md, and name your program in sim.yaml.`,
 		Example: `  sim init
   sim init --language python
+  sim init --renews
   sim init --skill .claude/skills`,
 		Args:        cobra.NoArgs,
 		Annotations: ownDefaults,
@@ -140,12 +142,17 @@ docs/reference/lock-protocol.md, and name your program in sim.yaml.`,
 				l.files = append(slices.Clone(l.files),
 					initFile{path: pythonRequirements, template: "requirements.txt", what: "what it imports, for pip"})
 			}
-			return a.initProject(l, skill)
+			first := "paused-holder"
+			if renews {
+				first = renewalFirst
+			}
+			return a.initProject(l, first, skill)
 		},
 	}
 	c.Flags().StringVar(&name, "language", "", "the language of the lock program: "+
 		strings.Join(languageNames(), ", ")+" (default: what is found here, else python)")
 	registerWords(c, "language", languageNames())
+	c.Flags().BoolVar(&renews, "renews", false, "your lock renews itself (a watchdog): the first scenario asks whether it does")
 	c.Flags().StringVar(&skill, "skill", "", "also write a skill file for coding agents, below this folder of theirs: "+
 		".claude/skills, or .agents/skills (default: none)")
 	return c
@@ -170,17 +177,21 @@ func languageHere() int {
 	return slices.IndexFunc(languages, func(l language) bool { return l.name == "python" })
 }
 
-func (a *cli) initProject(l language, skill string) error {
-	first, err := start.ReadFile("start/paused-holder.yaml")
+// renewalFirst is the first scenario for a lock that renews itself.
+const renewalFirst = "renewal"
+
+// initProject writes the files for a language, with the scenario of start that is to be the first.
+func (a *cli) initProject(l language, first, skill string) error {
+	text, err := start.ReadFile("start/" + first + ".yaml")
 	if err != nil {
 		return err
 	}
-	s, err := scenario.Parse("paused-holder.yaml", first)
+	s, err := scenario.Parse(first+".yaml", text)
 	if err != nil {
 		return err
 	}
 	files := append(slices.Clone(l.files),
-		initFile{path: "locks/paused-holder.yaml", text: copyOf(s, s.Name), what: "a first scenario"},
+		initFile{path: "locks/" + first + ".yaml", text: copyOf(s, s.Name), what: "a first scenario: " + s.Title},
 		initFile{path: scenario.ProjectFile, template: "sim.yaml", what: "defaults for sim in this folder"},
 		initFile{path: "sim-reports/.gitignore", text: "*\n!.gitignore\n", what: "keeps the reports out of git"})
 	gitlab, github := exists(".gitlab-ci.yml"), exists(".github")
@@ -225,6 +236,14 @@ func (a *cli) initProject(l language, skill string) error {
 	if from := programOrigin(); from.commit == "" && github {
 		fmt.Fprintln(a.stdout, "note: this sim does not know its commit; in .github/workflows/locks.yml "+
 			"write the one you trust in the place of "+from.Ref())
+	}
+	if first == renewalFirst {
+		fmt.Fprintf(a.stdout, "note: locks/%s.yaml is not applicable until your own lock, which renews itself, is in %s, "+
+			"and the program says that it can \"renew\"\n", first, l.files[0].path)
+	}
+	if l.name == "go" && programOrigin().version == "" && !says("go.mod", "redlock-sim/adapter") {
+		fmt.Fprintln(a.stdout, "note: until the module of the SDK is published, give first: go mod edit "+
+			"-replace github.com/redlock-sim/redlock-sim/adapter=FOLDER/adapter  with the folder of a clone of redlock-sim")
 	}
 	switch p, err := scenario.LoadProject(); {
 	case err != nil:

@@ -38,7 +38,11 @@ final class MyLock {
     }
 
     /** opener is called once for each client, with the servers, the key and the ttl (in milliseconds). The program's class is single (one
-     *  node), quorum (several, as Redlock), session, or other. */
+     *  node), quorum (several, as Redlock), session, or other. can says what else your lock does; sim tests nothing of it otherwise. Say it
+     *  only if it is true, as new SimAdapter.Program(...).can("renew"):
+     *  renew: it makes its lease longer by itself while it is held (a watchdog). Without the word, scenarios about renewal are not applicable.
+     *  extend: its user can make the lease longer: give the grant an extend. lost: it sees that it has lost the lock: then call its lost().
+     *  docs/reference/lock-protocol.md has all words. */
     public static void main(String[] args) {
         SimAdapter.serve(new SimAdapter.Program("my-lock", "1.0", "single", "{key}"), setup -> {
             var node = setup.nodes().get(0);

@@ -77,4 +77,9 @@ function openLock(setup) {
 }
 
 // kind is its class: single (one node), quorum (several, as Redlock), session, or other.
+// can says what else your lock does; sim tests nothing of it otherwise. Say it only if it is true, as can: ['renew']:
+//   renew   it makes its lease longer by itself while it is held (a watchdog). Without the word, scenarios about renewal are not applicable
+//   extend  its user can make the lease longer: give the grant an extend
+//   lost    it sees that it has lost the lock: then call its lost()
+// docs/reference/lock-protocol.md has all words.
 serve({ name: 'my-lock', version: '1.0', kind: 'single', keys: ['{key}'] }, openLock)

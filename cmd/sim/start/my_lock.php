@@ -88,6 +88,11 @@ final class MyRedis
 
 // The function is called once for each client, with the servers, the key and the ttl (in seconds).
 // kind is its class: single (one node), quorum (several, as Redlock), session, or other.
+// can says what else your lock does; sim tests nothing of it otherwise. Say it only if it is true, as can: ['renew']:
+//   renew   it makes its lease longer by itself while it is held (a watchdog). Without the word, scenarios about renewal are not applicable
+//   extend  its user can make the lease longer: give the grant an extend
+//   lost    it sees that it has lost the lock: then call its lost()
+// docs/reference/lock-protocol.md has all words.
 SimAdapter\serve(new Program('my-lock', '1.0', kind: 'single', keys: ['{key}']), function (Setup $setup) {
     $node = $setup->nodes[0];
     $client = new MyRedis($node->host, $node->port, $setup->nodeTimeout ?: 1e6); // 0: for ever

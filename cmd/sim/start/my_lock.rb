@@ -65,6 +65,11 @@ end
 
 # The block is called once for each client, with the servers, the key and the ttl (in seconds).
 # kind is its class: single (one node), quorum (several, as Redlock), session, or other.
+# can says what else your lock does; sim tests nothing of it otherwise. Say it only if it is true, as can: ["renew"]:
+#   renew   it makes its lease longer by itself while it is held (a watchdog). Without the word, scenarios about renewal are not applicable
+#   extend  its user can make the lease longer: give the grant an extend
+#   lost    it sees that it has lost the lock: then call its lost
+# docs/reference/lock-protocol.md has all words.
 SimAdapter.serve(name: "my-lock", version: "1.0", kind: "single", keys: ["{key}"]) do |setup|
   node = setup.nodes[0]
   client = Redis.new(node.host, node.port, setup.node_timeout&.nonzero?) # nil: waits for ever

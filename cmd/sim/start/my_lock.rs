@@ -45,7 +45,11 @@ impl MyLock {
 }
 
 /// The function is called once for each client, with the servers, the key and the ttl. The program's class is single (one node), quorum
-/// (several, as Redlock), session, or other.
+/// (several, as Redlock), session, or other. can says what else your lock does; sim tests nothing of it otherwise. Say it only if it is true,
+/// as Program::new(...).can(&["renew"]):
+/// renew: it makes its lease longer by itself while it is held (a watchdog). Without the word, scenarios about renewal are not applicable.
+/// extend: its user can make the lease longer: give the grant an extend. lost: it sees that it has lost the lock: then call events().lost.
+/// docs/reference/lock-protocol.md has all words.
 fn main() {
     serve(Program::new("my-lock", "1.0", "single", &["{key}"]), |setup| {
         let client = Arc::new(Redis { addr: setup.nodes[0].addr(), timeout: setup.node_timeout, conn: Mutex::new(None) });

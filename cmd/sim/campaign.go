@@ -181,6 +181,7 @@ type works struct {
 	live, docker bool
 	locks        []string
 	out, html    string
+	json         bool
 }
 
 // databaseFlags say where campaigns are.
@@ -283,11 +284,16 @@ func (a *cli) reportCampaign(ctx context.Context, store *campaign.Store, id int6
 		return app.Usagef("campaign %d was carried out by sim %s: with another version its seeds do not repeat", id, st.Build).
 			Hint("report it with that version; sim campaign status %d works with any", id)
 	}
-	tell := func() { fmt.Fprintf(plain.Lines{Writer: a.stdout}, "  campaign   %d: %s\n", st.ID, stateOf(st)) }
+	tell := func() {
+		if !w.json {
+			fmt.Fprintf(plain.Lines{Writer: a.stdout}, "  campaign   %d: %s\n", st.ID, stateOf(st))
+		}
+	}
 	if d.IsLive() {
 		return a.reportShards(ctx, store, d, st, w, tell)
 	}
 	l := a.listener()
+	l.asJSON = w.json
 	hear := func(e app.Event) {
 		l.hear(e)
 		if _, isSummary := e.(app.Searched); isSummary {
@@ -297,6 +303,9 @@ func (a *cli) reportCampaign(ctx context.Context, store *campaign.Store, id int6
 	r, err := a.env().CampaignSearched(ctx, store, d, st, cmp.Or(w.out, filepath.Join(a.project.Out, "found")), hear)
 	if err != nil {
 		return err
+	}
+	if w.json {
+		return a.concludeSearchAsJSON(ctx, r, w.html)
 	}
 	return a.concludeSearch(ctx, r, w.html)
 }
@@ -325,7 +334,11 @@ func (a *cli) reportShards(
 	}
 	// Campaigns of several databases have the same numbers.
 	out := cmp.Or(w.out, filepath.Join(a.project.Out, "campaigns", fmt.Sprintf("%d-%s", st.ID, st.Created.UTC().Format("20060102-150405"))))
-	err = a.merge(ctx, whole, mergeFlags{out: out, partial: true, html: w.html})
+	flags := mergeFlags{out: out, partial: true, html: w.html}
+	if w.json {
+		flags.json = "-"
+	}
+	err = a.merge(ctx, whole, flags)
 	tell()
 	if ctx.Err() != nil {
 		return app.Interrupted("interrupted; what was found is kept")

@@ -243,6 +243,7 @@ func newCampaignReportCommand(a *cli) *cobra.Command {
 		Long: `Write what a campaign found so far: shrink the violations and write them as scenarios, as sim
 search does. Without a number it is the newest campaign. The exit codes are those of sim search.`,
 		Example: `  sim campaign report
+  sim campaign report 3 --json
   sim campaign report 3 --html summary.html --db postgres://sim@db.example/campaigns`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -253,6 +254,7 @@ search does. Without a number it is the newest campaign. The exit codes are thos
 	}
 	databaseFlags(a, c, &w.Database)
 	w.endFlags(c)
+	c.Flags().BoolVar(&w.json, "json", false, "print what came of it as JSON, as sim search or sim audit does")
 	return c
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -25,6 +24,8 @@ type mergeFlags struct {
 	out                                            string
 	partial, github, allowUndecided                bool
 	junit, json, markdown, html, csv, card, expect string
+	// document writes what came of it as JSON where --json says.
+	document func(write func(io.Writer) error) error
 }
 
 // mergeOnly says which commands' shards a flag is for; the others are for all.
@@ -66,6 +67,9 @@ missing and nothing is worse; 3 the shards do not fit together, or are not all t
 			if err != nil {
 				return app.Usagef("%w", err)
 			}
+			if f.json == "-" && f.github {
+				return app.Usagef("--json - and --github both write to standard output")
+			}
 			for name, commands := range mergeOnly {
 				if c.Flags().Changed(name) && !slices.Contains(commands, whole.Work.Command()) {
 					return app.Usagef("--%s: these are shards of sim %s", name, whole.Work.Command()).
@@ -82,7 +86,7 @@ missing and nothing is worse; 3 the shards do not fit together, or are not all t
 	c.Flags().BoolVar(&f.github, "github", false,
 		"annotate unexpected verdicts on stdout for GitHub Actions, and append the table to $GITHUB_STEP_SUMMARY (run)")
 	c.Flags().StringVar(&f.json, "json", "",
-		"write what came of it as JSON to this file: the results of all runs, the counts of a search, the points of a sweep, or the card")
+		"write what came of it as JSON to this file (- is standard output, with nothing else): what the command whose shards they are prints with --json")
 	c.Flags().StringVar(&f.html, "html", "", "write the page also to this file (run, search, sweep)")
 	c.Flags().StringVar(&f.csv, "csv", "", "write the rates to this CSV file (sweep)")
 	c.Flags().StringVar(&f.card, "card", "", "write card.json also to this file (audit)")
@@ -101,15 +105,25 @@ func (a *cli) merge(ctx context.Context, w *shard.Whole, f mergeFlags) error {
 	if err := app.Merge(w, f.out, f.partial); err != nil {
 		return err
 	}
+	text := a
+	if f.json == "-" {
+		text = a.writingTo(io.Discard)
+	}
+	f.document = func(write func(io.Writer) error) error {
+		if f.json == "" {
+			return nil
+		}
+		return a.toOutput(f.json, write)
+	}
 	switch w.Work.Command() {
 	case request.RunName:
-		err = a.mergeRuns(ctx, w, f)
+		err = text.mergeRuns(ctx, w, f)
 	case request.SearchName:
-		err = a.mergeSearches(ctx, w, f)
+		err = text.mergeSearches(ctx, w, f)
 	case request.SweepName:
-		err = a.mergeSweeps(w, f)
+		err = text.mergeSweeps(w, f)
 	case request.AuditName:
-		err = a.mergeAudits(ctx, w, f, expected)
+		err = text.mergeAudits(ctx, w, f, expected)
 	}
 	if len(w.Missing) > 0 {
 		fmt.Fprintf(a.stderr, "missing  %s\n", strings.Join(w.Missing, "\nmissing  "))
@@ -128,8 +142,8 @@ func (a *cli) mergeRuns(ctx context.Context, w *shard.Whole, f mergeFlags) error
 	if f.html != "" {
 		err = a.toOutput(f.html, func(to io.Writer) error { return report.WriteIndex(to, s.Entries(f.html), w.Missing...) })
 	}
-	if err == nil && f.json != "" {
-		err = a.toOutput(f.json, func(to io.Writer) error {
+	if err == nil {
+		err = f.document(func(to io.Writer) error {
 			for _, r := range s.Results() {
 				if err := report.WriteJSON(to, r); err != nil {
 					return err
@@ -150,7 +164,7 @@ func (a *cli) mergeSearches(ctx context.Context, w *shard.Whole, f mergeFlags) e
 		return err
 	}
 	tell := func(page *report.Rates) { tellShards(w, page, r) }
-	if err := a.writeJSON(f.json, r.Part); err != nil {
+	if err := f.document(func(to io.Writer) error { return a.writingTo(to).printIndented(tellSearch(r)) }); err != nil {
 		return err
 	}
 	if err := a.writeSearchPage(r, filepath.Join(f.out, runs.Index), tell); err != nil {
@@ -178,7 +192,7 @@ func (a *cli) mergeSweeps(w *shard.Whole, f mergeFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := a.writeJSON(f.json, s.Cells); err != nil {
+	if err := f.document(func(to io.Writer) error { return a.writingTo(to).printIndented(sweptAsJSON(s)) }); err != nil {
 		return err
 	}
 	if f.html != "" {
@@ -198,18 +212,8 @@ func (a *cli) mergeAudits(ctx context.Context, w *shard.Whole, f mergeFlags, exp
 	if err != nil {
 		return err
 	}
-	if f.json != "" {
-		if err := a.toOutput(f.json, func(to io.Writer) error { return card.WriteJSON(to, r.Card) }); err != nil {
-			return err
-		}
+	if err := f.document(func(to io.Writer) error { return card.WriteJSON(to, r.Card) }); err != nil {
+		return err
 	}
 	return a.concludeAudit(ctx, r, expected, files)
-}
-
-// writeJSON writes a document to the file that was named.
-func (a *cli) writeJSON(file string, document any) error {
-	if file == "" {
-		return nil
-	}
-	return a.toOutput(file, func(w io.Writer) error { return json.NewEncoder(w).Encode(document) })
 }

@@ -21,6 +21,7 @@ import (
 // not here.
 type outputs struct {
 	CampaignList   []campaign.Status  `json:"campaign list"`
+	CampaignReport searchOut          `json:"campaign report"`
 	CampaignStatus campaign.Status    `json:"campaign status"`
 	Check          checkedFile        `json:"check"`
 	Compare        compare.Comparison `json:"compare"`

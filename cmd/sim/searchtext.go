@@ -1,14 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
@@ -201,10 +205,10 @@ func searchPage(result *app.SearchResult, html string) (page report.Rates, err e
 		page.Lead += " Nothing was found. " + strings.Join(app.Worth(search.Properties, &r), ". ") + "."
 	}
 	for _, c := range r.Classes {
-		page.Classes = append(page.Classes, report.RateLine{Name: c.Name, Rate: app.ShareOf(c, &r)})
+		page.Classes = append(page.Classes, report.RateLine{Name: c.Name, All: c.Runs, Rate: app.ShareOf(c, &r)})
 	}
 	for _, k := range result.Found {
-		item := report.FoundScenario{Path: k.File, Note: k.Note}
+		item := report.FoundScenario{Path: k.File, Note: k.Note, Replay: k.Replay}
 		if item.Link, err = app.LinkFrom(html, k.File); err != nil {
 			return page, err
 		}
@@ -213,7 +217,74 @@ func searchPage(result *app.SearchResult, html string) (page report.Rates, err e
 				return page, err
 			}
 		}
+		if k.Report != "" {
+			showFound(&item, filepath.Dir(k.Report), len(page.Found) < mostPictures)
+		}
 		page.Found = append(page.Found, item)
 	}
+	page.Search = lookedAt(result)
 	return page, nil
 }
+
+// mostPictures is how many of what was found have a picture on the page of a search.
+const mostPictures = 4
+
+// showFound says in a sentence what happened in the run that shows what was found, and draws it. What cannot be read has its report.
+func showFound(item *report.FoundScenario, folder string, drawn bool) {
+	r, err := trial.Load(folder)
+	if err != nil || len(r.Variants) == 0 {
+		return
+	}
+	if t := report.Tell(&r.Variants[0]); t.Broke != "" {
+		item.Happened = fmt.Sprintf("%s violated: %s", t.Property, t.Broke)
+		if len(t.By) > 0 {
+			item.Happened += ", by " + strings.Join(t.By, "; ")
+		}
+	}
+	var svg bytes.Buffer
+	if !drawn {
+		return
+	}
+	if width, height, err := report.WriteSVG(&svg, r, ""); err == nil {
+		item.Picture, item.Width, item.Height = svg.Bytes(), width, height
+	}
+}
+
+// lookedAt is what a search looked at.
+func lookedAt(result *app.SearchResult) *report.Looked {
+	r := &result.Report
+	l := &report.Looked{Runs: r.Runs, Kinds: result.Of.Kinds, Curve: result.Curve}
+	if len(l.Kinds) == 0 {
+		l.Kinds = explore.Kinds()
+	}
+	for _, p := range result.Of.Properties {
+		one := report.LookedProperty{Name: string(p)}
+		one.Judged, _ = r.JudgedOn(string(p))
+		for _, c := range r.Classes {
+			if slices.Contains(c.Properties(), p) {
+				one.Violated += c.Runs
+			}
+		}
+		for _, reason := range r.Reasons {
+			if reason.Property == p && len(one.Why) < mostReasons {
+				one.Why = append(one.Why, fmt.Sprintf("%s (%s)", reason.Why, words.Count(reason.Runs, "run")))
+			}
+		}
+		l.Properties = append(l.Properties, one)
+	}
+	if result.Of.Real != nil {
+		for _, name := range explore.Waypoints() {
+			one := report.Waypoint{Name: name}
+			for _, w := range r.Waypoints {
+				if w.Name == name {
+					one.Runs = w.Runs
+				}
+			}
+			l.Waypoints = append(l.Waypoints, one)
+		}
+	}
+	return l
+}
+
+// mostReasons is how many reasons a property has on the page of a search.
+const mostReasons = 2

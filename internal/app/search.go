@@ -39,6 +39,8 @@ type SearchResult struct {
 	Report explore.Report
 	Before uint64
 	Took   time.Duration
+	// Curve is how many behaviours had been seen after how many runs; nil: that is not known of a search in parts.
+	Curve []report.CurvePoint
 	// Part is the same for another program.
 	Part explore.Part
 	// Seeds is how many seeds the merged searches had; 0: it is one search.
@@ -305,7 +307,10 @@ func (s *searching) make(ctx context.Context) (err error) {
 	}
 	l.tell(Started{})
 	began := time.Now()
-	of.Progress = func(r explore.Report) { l.tell(Searching{out.Request, r, out.Before, time.Since(began)}) }
+	of.Progress = func(r explore.Report) {
+		out.noteProgress(&r)
+		l.tell(Searching{out.Request, r, out.Before, time.Since(began)})
+	}
 	limited, cancel := Within(ctx, time.Duration(out.Request.For))
 	defer cancel()
 	out.Part, err = of.RunPart(limited)
@@ -317,7 +322,26 @@ func (s *searching) make(ctx context.Context) (err error) {
 		return s.real.blamed(err)
 	}
 	out.Report, out.Took = out.Part.Report(), time.Since(began)
+	out.Curve = append(out.Curve, report.CurvePoint{Runs: out.Report.Runs, Behaviours: out.Report.Behaviours, Violations: out.Report.Violations()})
 	return nil
+}
+
+// mostCurve bounds the points of a curve.
+const mostCurve = 400
+
+// noteProgress notes how many behaviours there are when a generation of runs has brought new ones: the runs that are under way have brought
+// none yet. So the same search has the same curve.
+func (r *SearchResult) noteProgress(now *explore.Report) {
+	if n := len(r.Curve); n > 0 && r.Curve[n-1].Behaviours >= now.Behaviours || now.Runs == 0 {
+		return
+	}
+	if len(r.Curve) >= mostCurve { // every other point is enough
+		for i := range mostCurve / 2 {
+			r.Curve[i] = r.Curve[2*i]
+		}
+		r.Curve = r.Curve[:mostCurve/2]
+	}
+	r.Curve = append(r.Curve, report.CurvePoint{Runs: now.Runs, Behaviours: now.Behaviours, Violations: now.Violations()})
 }
 
 // conclude shrinks and writes what was found, and says what the search is worth.

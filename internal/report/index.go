@@ -198,9 +198,6 @@ func (p *indexPage) sort(cases []indexCase) {
 	}
 }
 
-// Percent is a share as an attribute of an SVG takes it.
-func Percent(part, of int) string { return fmt.Sprintf("%.2f%%", 100*float64(part)/float64(of)) }
-
 // mostSlow bounds the list of what was slow.
 const mostSlow = 5
 

@@ -165,7 +165,11 @@ func rates() report.Rates {
 			"unfenced --property linearizable-resource --steps 7 --runs 200 --seed 1 --x lock.ttl=200ms..10s",
 		Found: []report.FoundScenario{{Path: "reports/found/gc-pause-linearizable-resource-no-late-effect-1.yaml",
 			Note: "1 of 5 faults, violated in 10 of 10 runs",
-			Link: "a.yaml", Report: "report.html"}}}
+			Link: "a.yaml", Report: "report.html", Happened: "no-late-effect violated: a write of c1 took effect 352 ms after its validity had ended",
+			Replay: "sim replay a.yaml"}},
+		Search: &report.Looked{Runs: 3000, Kinds: []string{"pause", "hold-message"}, Curve: []report.CurvePoint{{Runs: 100, Behaviours: 90}, {Runs: 3000, Behaviours: 2000}},
+			Properties: []report.LookedProperty{{Name: "linearizable-resource", Judged: 1200, Violated: 3, Why: []string{"the resource was read twice (1800 runs)"}},
+				{Name: "stays-held"}}, Waypoints: []report.Waypoint{{Name: "a key expired while its client held the lock"}}}}
 	for _, n := range []int{3, 7, 12, 18} {
 		g := report.RateGrid{Title: "linearizable-resource", X: "lock.node_timeout", Y: "faults.random.pause"}
 		if n == 12 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -20,6 +21,82 @@ type Rates struct {
 	Classes []RateLine
 	// Found are scenarios that were written, with a word on each.
 	Found []FoundScenario
+	// Search is what a search looked at; nil: it is no search.
+	Search *Looked
+}
+
+// Looked is what a search looked at, and what it never reached.
+type Looked struct {
+	Runs uint64
+	// Kinds are the kinds of faults that were drawn, Curve how many behaviours were seen after how many runs.
+	Kinds []string
+	Curve []CurvePoint
+	// Properties are those that were looked at, Waypoints states on the way to a violation; nil: nobody looked for these.
+	Properties []LookedProperty
+	Waypoints  []Waypoint
+}
+
+// LookedProperty says in how many runs a property was put to the test, and in how many it was violated. Why are the reasons why the others
+// did not judge it.
+type LookedProperty struct {
+	Name             string
+	Judged, Violated uint64
+	Why              []string
+}
+
+// Waypoint is a state, and how many runs came by it.
+type Waypoint struct {
+	Name string
+	Runs uint64
+}
+
+// CurvePoint is how far a search was.
+type CurvePoint struct {
+	Runs       uint64
+	Behaviours int
+	Violations uint64
+}
+
+// Never are the properties and states that no run reached.
+func (l *Looked) Never() (list []string) {
+	for _, p := range l.Properties {
+		if p.Judged == 0 {
+			list = append(list, p.Name+" was never put to the test")
+		}
+	}
+	for _, w := range l.Waypoints {
+		if w.Runs == 0 {
+			list = append(list, "in no run "+w.Name)
+		}
+	}
+	return list
+}
+
+// Line is the curve as points of an SVG of 1000 by 100.
+func (l *Looked) Line() string {
+	if len(l.Curve) < 2 {
+		return ""
+	}
+	last := l.Curve[len(l.Curve)-1]
+	points := []string{"0,100"}
+	for _, c := range l.Curve {
+		points = append(points, fmt.Sprintf("%.1f,%.1f", 1000*float64(c.Runs)/float64(max(last.Runs, 1)), 100-100*float64(c.Behaviours)/float64(max(last.Behaviours, 1))))
+	}
+	return strings.Join(points, " ")
+}
+
+// Flat reports that the second half of the runs brought less than a tenth of the behaviours.
+func (l *Looked) Flat() bool { return 10*(l.Last().Behaviours-l.Half()) < l.Last().Behaviours }
+
+// Last is the end of the curve, Half how many behaviours were seen in the first half of the runs.
+func (l *Looked) Last() CurvePoint { return l.Curve[len(l.Curve)-1] }
+func (l *Looked) Half() (n int) {
+	for _, c := range l.Curve {
+		if 2*c.Runs <= l.Last().Runs {
+			n = c.Behaviours
+		}
+	}
+	return n
 }
 
 // RateGrid is the rate of one property over two settings.
@@ -55,9 +132,10 @@ func (r Rate) Of() string {
 	return fmt.Sprintf("of %d", r.Judged)
 }
 
-// RateLine is how often one thing came.
+// RateLine is how often one thing came: All is in how many runs, the rate is that of the schedules that were drawn afresh.
 type RateLine struct {
 	Name string
+	All  uint64
 	Rate
 }
 
@@ -74,12 +152,45 @@ func (r Rate) String() string {
 
 // FoundScenario is a scenario that a search wrote. Link leads to it, and Report to the
 // page of its run; both are relative to the page.
-type FoundScenario struct{ Path, Note, Link, Report string }
+type FoundScenario struct {
+	Path, Note, Link, Report string
+	// Happened says in a sentence what happened, Replay how to see it again.
+	Happened, Replay string
+	// Picture is the picture of the run, as SVG of that size in pixels; nil: there is none.
+	Picture       []byte
+	Width, Height int
+}
 
+// heatMap is a grid as a page shows it: a matrix with axes, and the same figures as a table.
 type heatMap struct {
 	RateGrid
 	Lines []HeatLine
+	// Width is that of a cell, in percent; Cells are the cells with their places.
+	Width string
+	Cells []heatCell
+	// Ticks name the columns. Height is that of all rows, AxisHeight that of the names below them, in pixels.
+	Ticks              []heatTick
+	Height, AxisHeight int
+	// Narrow: a small screen has no room for the figures.
+	Narrow bool
+	// Open: there are so few points that the table is not folded.
+	Open bool
+	// Some cells have a dash for a rate: nothing was judged.
+	Some bool
 }
+
+// heatCell is a cell of the matrix: X in percent, Y in pixels.
+type heatCell struct {
+	HeatTile
+	X, Middle     string
+	Y, Base, High int
+	Share         string
+	Rate          Rate
+	Row           string
+	Empty         bool
+}
+
+type heatTick struct{ Middle, Text string }
 
 // HeatLine is a row of a grid; At is the value of Y, empty where there is none.
 type HeatLine struct {
@@ -102,10 +213,25 @@ type HeatTile struct {
 // Heat is the map of a grid, for a page that draws it itself. Rows that are missing are left out.
 func (g RateGrid) Heat() []HeatLine { return g.heatMap().Lines }
 
+// Sizes of a matrix in pixels, and how many points a table has that is not folded.
+const (
+	heatRow      = 34
+	heatLetter   = 7
+	mostTick     = 16
+	mostHeatOpen = 12
+	mostFigures  = 7
+)
+
 func (g RateGrid) heatMap() heatMap {
-	m := heatMap{RateGrid: g}
+	n := max(len(g.Columns), 1)
+	m := heatMap{RateGrid: g, Width: Percent(1, n), Narrow: n > mostFigures, Open: len(g.Cells) <= mostHeatOpen}
+	for i, c := range g.Columns {
+		text := plain.Clip(c, mostTick)
+		m.Ticks = append(m.Ticks, heatTick{Percent(2*i+1, 2*n), text})
+		m.AxisHeight = max(m.AxisHeight, heatLetter*len([]rune(text))+12)
+	}
 	for i, c := range g.Cells {
-		column, row := i%len(g.Columns), i/len(g.Columns)
+		column, row := i%n, i/n
 		if column == 0 {
 			m.Lines = append(m.Lines, HeatLine{})
 			if row < len(g.Rows) {
@@ -113,10 +239,25 @@ func (g RateGrid) heatMap() heatMap {
 			}
 		}
 		line := &m.Lines[row]
-		line.Tiles = append(line.Tiles, g.tile(c, g.Columns[column], line.At))
+		tile := g.tile(c, g.Columns[column], line.At)
+		line.Tiles = append(line.Tiles, tile)
+		cell := heatCell{HeatTile: tile, X: Percent(column, n), Middle: Percent(2*column+1, 2*n), Y: row * heatRow, Base: row*heatRow + heatRow/2 + 4,
+			High: heatRow, Share: "–", Rate: c, Row: line.At, Empty: c.Judged == 0}
+		if !cell.Empty {
+			cell.Share = fmt.Sprintf("%.3g", 100*c.Share())
+		}
+		m.Some = m.Some || cell.Empty
+		m.Cells = append(m.Cells, cell)
 	}
+	m.Height = heatRow * len(m.Lines)
 	return m
 }
+
+// Percent is a share as an attribute of an SVG takes it.
+func Percent(part, of int) string { return fmt.Sprintf("%.2f%%", 100*float64(part)/float64(of)) }
+
+// heatOpacity is that of the colour of a share: at most so much that the text on it stays readable on both grounds.
+func heatOpacity(share float64) string { return fmt.Sprintf("%.3f", 0.55*share) }
 
 func (g RateGrid) tile(c Rate, x, y string) HeatTile {
 	t := HeatTile{At: x, Opacity: "0", Text: "no run"}
@@ -125,8 +266,7 @@ func (g RateGrid) tile(c Rate, x, y string) HeatTile {
 	}
 	t.Few, t.Of, t.Text = c.Few(), c.Of(), "none judged"
 	if c.Judged > 0 {
-		// At most so much that the text on it stays readable on both grounds.
-		t.Opacity = fmt.Sprintf("%.3f", 0.55*c.Share())
+		t.Opacity = heatOpacity(c.Share())
 		t.Text = fmt.Sprintf("%.1f %%", 100*c.Share())
 		t.Aside = fmt.Sprintf("%.1f to %.1f", 100*c.Low, 100*c.High)
 	}

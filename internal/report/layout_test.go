@@ -214,3 +214,14 @@ func otherPages(t *testing.T) map[string][]byte {
 		"comparison": []byte(write(t, func(w *bytes.Buffer) error { return compare.WriteHTML(w, c) })),
 	}
 }
+
+// Every kind of page can be heard, and used without a mouse.
+func TestPagesAreSound(t *testing.T) {
+	for name, r := range reporttest.All() {
+		reporttest.Sound(t, name, page(t, r))
+	}
+	for name, doc := range otherPages(t) {
+		reporttest.Sound(t, name, doc)
+	}
+	reporttest.Sound(t, "suite", []byte(write(t, func(w *bytes.Buffer) error { return report.WriteIndex(w, others()) })))
+}

@@ -88,15 +88,20 @@ func (l *Looked) Line() string {
 // Flat reports that the second half of the runs brought less than a tenth of the behaviours.
 func (l *Looked) Flat() bool { return 10*(l.Last().Behaviours-l.Half()) < l.Last().Behaviours }
 
-// Last is the end of the curve, Half how many behaviours were seen in the first half of the runs.
+// Last is the end of the curve.
 func (l *Looked) Last() CurvePoint { return l.Curve[len(l.Curve)-1] }
-func (l *Looked) Half() (n int) {
-	for _, c := range l.Curve {
-		if 2*c.Runs <= l.Last().Runs {
-			n = c.Behaviours
+
+// Half is how many behaviours were seen in the first half of the runs, between the points that are known.
+func (l *Looked) Half() int {
+	var from CurvePoint
+	for _, to := range l.Curve {
+		if 2*to.Runs >= l.Last().Runs && to.Runs > from.Runs {
+			share := (float64(l.Last().Runs)/2 - float64(from.Runs)) / float64(to.Runs-from.Runs)
+			return from.Behaviours + int(share*float64(to.Behaviours-from.Behaviours))
 		}
+		from = to
 	}
-	return n
+	return from.Behaviours
 }
 
 // RateGrid is the rate of one property over two settings.

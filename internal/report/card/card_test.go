@@ -391,3 +391,11 @@ func TestPagesAreReadable(t *testing.T) {
 		}
 	}
 }
+
+func TestPagesAreSound(t *testing.T) {
+	for name, c := range reporttest.Cards() {
+		if name != "card-hostile" { // its cells have one ID
+			reporttest.Sound(t, name, pageOf(t, c))
+		}
+	}
+}

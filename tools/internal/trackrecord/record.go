@@ -48,6 +48,8 @@ type cell struct {
 	Lock  string
 	State card.State
 	Count string
+	// Link leads to what the page says of it.
+	Link string
 	// byDesign: a case of it is, whatever the others are.
 	byDesign bool
 }
@@ -60,11 +62,30 @@ func (r *Record) Tables() (parts []Record) {
 	for locks := range slices.Chunk(r.Locks, atOnce) {
 		part, begin := Record{Locks: locks}, len(parts)*atOnce
 		for _, row := range r.Rows {
-			part.Rows = append(part.Rows, Row{row.Guarantee, row.Cells[begin : begin+len(locks)]})
+			cells := slices.Clone(row.Cells[begin : begin+len(locks)])
+			for i := range cells {
+				cells[i].Link = r.linkOf(&cells[i], row.Name)
+			}
+			part.Rows = append(part.Rows, Row{row.Guarantee, cells})
 		}
 		parts = append(parts, part)
 	}
 	return parts
+}
+
+// Short is the count in the letters that a narrow column has room for.
+func (c cell) Short() string { return strings.NewReplacer(" of ", "/", " kept", "").Replace(c.Count) }
+
+// linkOf leads from a cell to the finding that says why it is broken, or else to what is said of the lock.
+func (r *Record) linkOf(c *cell, guarantee string) string {
+	if c.State == card.Broken {
+		for i := range r.Findings {
+			if r.Findings[i].in(c.Lock, guarantee) {
+				return "#" + r.Findings[i].ID
+			}
+		}
+	}
+	return "#" + c.Lock
 }
 
 // search is what a search says.

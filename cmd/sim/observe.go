@@ -1,8 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +17,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/observe"
 	"github.com/redlock-sim/redlock-sim/internal/keystory"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
+	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -18,16 +25,26 @@ import (
 type observeFlags struct {
 	keys, resource []string
 	whole          bool
+	// live is a look at a server.
+	live                      observe.Live
+	passwordEnv, passwordFile string
+	record                    string
+	force                     bool
 }
 
 func newObserveCommand(a *cli) *cobra.Command {
 	var f observeFlags
 	c := &cobra.Command{
-		Use:   "observe FILE --keys PATTERN",
-		Short: "Tell who held a lock, and who ended it, from what a Redis server did",
-		Long: `Tell who held a lock, and who ended it, from what a Redis server did: a saved output
-of MONITOR (redis-cli monitor > FILE; - is stdin), or an append-only file (the file, its
-folder, or its manifest).
+		Use:   "observe WHERE --keys PATTERN",
+		Short: "Tell who held a lock, and who ended it, from what a Redis server does or did",
+		Long: `Tell who held a lock, and who ended it. WHERE is a server that is in use
+(redis://host:6379, rediss:// for TLS, /2 behind it for database 2), a saved output of
+MONITOR (redis-cli monitor > FILE; - is stdin), or an append-only file (the file, its
+folder, or its manifest). sim writes to no server.
+
+A look at a server lasts till Ctrl-C, or for --for. It uses MONITOR, which costs a busy
+server up to half of its throughput, so it is refused, and ended, above --most-ops
+commands a second, unless --force is given.
 
 For each key that --keys fits it tells who had it, for how long, how often it was renewed
 and asked for in vain, who ended it, and what was wrong with that. What the file cannot
@@ -35,8 +52,11 @@ tell is said to be unknown. A finding goes by the owner's value; what only conne
 tell is a question, marked with "?": pools share connections.
 
 Exit codes: 0 nothing was found, 1 something was found, 2 nobody is known to have held a
-lock, 3 bad flags or a file that cannot be read.`,
-		Example: `  redis-cli monitor > monitor.log
+lock, 3 bad flags or a file that cannot be read, 4 the server cannot be reached or is too
+busy.`,
+		Example: `  sim observe redis://127.0.0.1:6379 --keys 'lock:*' --for 10m
+  sim observe rediss://observer@redis.example:6380 --keys 'lock:*' --password-env REDIS_PASSWORD
+  redis-cli monitor > monitor.log
   sim observe monitor.log --keys 'lock:*'
   sim observe monitor.log --keys lock:order:17 --whole
   sim observe /var/lib/redis/appendonlydir --keys 'lock:*' --resource 'stock:*'`,
@@ -45,12 +65,22 @@ lock, 3 bad flags or a file that cannot be read.`,
 			if len(f.keys) == 0 {
 				return app.Usagef("--keys is missing: it says which keys are those of locks").Hint("--keys 'lock:*'")
 			}
+			if scheme, _, url := strings.Cut(args[0], "://"); url {
+				return a.observeServer(c.Context(), scheme, args[0], f)
+			}
 			return a.observeFile(c.Context(), args[0], f)
 		},
 	}
 	c.Flags().StringSliceVar(&f.keys, "keys", nil, "the keys of the locks; * stands for any characters")
 	c.Flags().StringSliceVar(&f.resource, "resource", nil, "the keys of what the locks protect: who writes them without its lock is found")
 	c.Flags().BoolVar(&f.whole, "whole", false, "tell all that befell each lock, not only what is around findings")
+	c.Flags().DurationVar(&f.live.For, "for", 0, "how long to look at a server (default: till Ctrl-C)")
+	c.Flags().IntVar(&f.live.MostOps, "most-ops", 10_000, "how many commands a second a server may carry out for MONITOR to be used")
+	c.Flags().BoolVar(&f.force, "force", false, "use MONITOR however busy the server is")
+	c.Flags().StringVar(&f.record, "record", "", "write the lines of MONITOR that are about the keys to this new file, to be read again")
+	c.Flags().StringVar(&f.passwordEnv, "password-env", "", "the environment variable that holds the password")
+	c.Flags().StringVar(&f.passwordFile, "password-file", "", "the file that holds the password")
+	c.Flags().StringVar(&f.live.CA, "ca-cert", "", "a file with the certificates to trust (default: those of the machine)")
 	return c
 }
 
@@ -77,14 +107,102 @@ func (a *cli) observeFile(ctx context.Context, path string, f observeFlags) erro
 	if err != nil {
 		return app.Usagef("failed to read %q: %w", path, err)
 	}
+	return a.tellStory(s, read.Notes, f.whole)
+}
+
+// tellStory prints what befell the locks.
+func (a *cli) tellStory(s *keystory.Story, notes []string, whole bool) error {
 	fmt.Fprintf(a.stdout, "%s%s\n", words.GroupedCount(s.Lines, "command"), period(s))
-	for _, note := range read.Notes {
+	for _, note := range notes {
 		fmt.Fprintf(a.stdout, "note: %s\n", note)
 	}
-	if err := s.WriteText(a.stdout, keystory.TextOptions{Whole: f.whole}); err != nil {
+	if err := s.WriteText(a.stdout, keystory.TextOptions{Whole: whole}); err != nil {
 		return err
 	}
 	return observed(s)
+}
+
+func (a *cli) observeServer(ctx context.Context, scheme, text string, f observeFlags) (err error) {
+	l := &f.live
+	if err := serverAt(scheme, text, &l.Server); err != nil {
+		return err
+	}
+	if l.Password, err = a.password(&f); err != nil {
+		return err
+	}
+	if l.CA != "" && !l.TLS {
+		return app.Usagef("--ca-cert goes with rediss://")
+	}
+	if f.force {
+		l.MostOps = 0
+	}
+	if f.record != "" {
+		file, err := os.OpenFile(f.record, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return app.Usagef("--record: %w", err)
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		l.Record = file
+	}
+	a.orderly.Store(true)
+	l.Story = f.options()
+	l.Story.Tell = func(k *keystory.Lock, found *keystory.Finding) { fmt.Fprintln(a.stdout, k.Line(found)) }
+	l.Note = func(text string) { fmt.Fprintf(plain.Lines{Writer: a.stderr}, "note: %s\n", text) }
+	s, err := l.Look(ctx)
+	if busy := (*observe.TooBusyError)(nil); errors.As(err, &busy) {
+		return &app.ExitError{Code: app.ExitEnvironment,
+			Err: words.WithHint(err, "--force, or --most-ops, if the server can bear it; or save its append-only file, and look at that")}
+	}
+	if err != nil {
+		return &app.ExitError{Code: app.ExitEnvironment, Err: err}
+	}
+	return a.tellStory(s, nil, f.whole)
+}
+
+// serverAt reads the address of a server.
+func serverAt(scheme, text string, to *observe.Server) error {
+	u, err := url.Parse(text)
+	switch {
+	case scheme != "redis" && scheme != "rediss":
+		return app.Usagef("the address begins with %s://: want redis:// or rediss://", scheme)
+	case err != nil:
+		return app.Usagef("the address cannot be read") // it may have a password in it
+	case u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "":
+		return app.Usagef("the address of a server is like redis://host:6379/0")
+	}
+	if _, has := u.User.Password(); has {
+		return app.Usagef("the address has a password in it, which others on this machine can read").
+			Hint("--password-env NAME names an environment variable that holds it, --password-file FILE a file")
+	}
+	port := cmp.Or(u.Port(), "6379")
+	to.Address, to.TLS, to.Username = net.JoinHostPort(u.Hostname(), port), scheme == "rediss", u.User.Username()
+	if db := strings.Trim(u.Path, "/"); db != "" {
+		if to.DB, err = strconv.Atoi(db); err != nil || to.DB < 0 {
+			return app.Usagef("%q is no number of a database", db)
+		}
+	}
+	return nil
+}
+
+// password is that of the server, from where the flags say.
+func (a *cli) password(f *observeFlags) (string, error) {
+	switch {
+	case f.passwordEnv != "" && f.passwordFile != "":
+		return "", app.Usagef("--password-env and --password-file do not go together: choose one")
+	case f.passwordEnv != "":
+		password := a.variable(f.passwordEnv)
+		if password == "" {
+			return "", app.Usagef("the environment variable %s, which should hold the password, is not set", f.passwordEnv)
+		}
+		return password, nil
+	case f.passwordFile != "":
+		b, err := os.ReadFile(f.passwordFile)
+		if err != nil {
+			return "", app.Usagef("--password-file: %w", err)
+		}
+		return strings.TrimRight(string(b), "\r\n"), nil
+	}
+	return "", nil
 }
 
 // period says when the look began and ended.

@@ -156,6 +156,15 @@ func (k *Lock) mark(known bool) {
 	k.forget("the file does not tell what was done here")
 }
 
+// Forget says that commands were not seen: nobody knows any more who holds a lock.
+func (s *Story) Forget(why string) {
+	s.Settle()
+	s.absent = false
+	for _, k := range s.order {
+		k.forget(why)
+	}
+}
+
 // forget says that nobody knows any more who holds the lock.
 func (k *Lock) forget(why string) {
 	if k.log.Replay.Holds == command.Unclear {

@@ -35,6 +35,8 @@ type Lock struct {
 	// Findings are the first of each kind, and Counts how often each kind was found.
 	Findings []*Finding
 	Counts   map[Kind]int
+	// Changes counts the commands that may have changed the key.
+	Changes int
 
 	story *Story
 	// fromLines: it is told by lines of MONITOR.
@@ -205,6 +207,7 @@ func (k *Lock) replay(a *act, l *monitor.Line, at command.Span) {
 		k.read(a, l)
 		return
 	}
+	k.Changes++
 	before := r.Key
 	a.compared = a.compared || a.open == nil && comparing(l.Args)
 	if after := r.Outcomes(done, command.Key{})[0].After; after.Holds != command.Absent && after.Holds != command.Unclear {

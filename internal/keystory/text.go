@@ -77,9 +77,11 @@ func (s *Story) Verdict() string {
 	case findings == 0 && questions == 0:
 		return fmt.Sprintf("NOTHING FOUND: %s", locks)
 	case findings == 0:
-		return fmt.Sprintf("NOTHING FOUND that is certain, %s: %d of %s", words.GroupedCount(questions, "question"), with, locks)
+		asked := words.GroupedCount(questions, "question")
+		return fmt.Sprintf("NOTHING FOUND that is certain, %s: %d of %s", asked, with, locks)
 	}
-	return fmt.Sprintf("FOUND: %s, %s: %d of %s", words.GroupedCount(findings, "finding"), words.GroupedCount(questions, "question"), with, locks)
+	return fmt.Sprintf("FOUND: %s, %s: %d of %s", words.GroupedCount(findings, "finding"), words.GroupedCount(questions, "question"),
+		with, locks)
 }
 
 // Undecided reports that nothing was found, and that nothing could have been: nobody is known to have held a lock.

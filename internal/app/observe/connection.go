@@ -1,0 +1,164 @@
+package observe
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
+)
+
+// Sends are all commands that a look sends to a server; none of them writes. docs/guide/observe.md has the same list.
+var Sends = []string{"AUTH", "SELECT", "CLIENT SETNAME", "CLIENT LIST", "INFO", "MONITOR", "TYPE", "GETRANGE", "HLEN", "HGETALL", "PTTL"}
+
+// Server is where to look.
+type Server struct {
+	// Address is its host and port.
+	Address            string
+	Username, Password string
+	DB                 int
+	// TLS: it is spoken to with TLS. CA is a file with the certificates to trust; empty: those of the machine.
+	TLS bool
+	CA  string
+}
+
+// connection is one to a server. It sends nothing that Sends has not.
+type connection struct {
+	net.Conn
+	// got is what was read and not parsed.
+	got []byte
+}
+
+// answersWithin bounds how long a server may take to answer.
+const answersWithin = 5 * time.Second
+
+// dial opens a connection with a name.
+func (s *Server) dial(ctx context.Context, name string) (*connection, error) {
+	ctx, cancel := context.WithTimeout(ctx, answersWithin)
+	defer cancel()
+	conn, err := s.connect(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("failed to reach %s: %w", s.Address, err)
+	}
+	c := &connection{Conn: conn}
+	var first [][]string
+	switch {
+	case s.Username != "":
+		first = append(first, []string{"AUTH", s.Username, s.Password})
+	case s.Password != "":
+		first = append(first, []string{"AUTH", s.Password})
+	}
+	first = append(first, []string{"CLIENT", "SETNAME", name})
+	if s.DB > 0 {
+		first = append(first, []string{"SELECT", fmt.Sprint(s.DB)})
+	}
+	for _, words := range first {
+		if _, err := c.ask(words); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s refuses %s: %w", s.Address, words[0], err), conn.Close())
+		}
+	}
+	return c, nil
+}
+
+func (s *Server) connect(ctx context.Context) (net.Conn, error) {
+	if !s.TLS {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", s.Address)
+	}
+	host, _, err := net.SplitHostPort(s.Address)
+	if err != nil {
+		return nil, err
+	}
+	config, err := (&client.TLS{ServerName: host, CA: s.CA}).Config()
+	if err != nil {
+		return nil, err
+	}
+	return (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", s.Address)
+}
+
+// ask sends commands, and reads their answers. The first that is an error is the error.
+func (c *connection) ask(commands ...[]string) (answers []resp.Value, err error) {
+	var sent []byte
+	for _, words := range commands {
+		if !slices.Contains(Sends, words[0]) && !slices.Contains(Sends, strings.Join(words[:min(2, len(words))], " ")) {
+			return nil, fmt.Errorf("%s is no command of a look", words[0])
+		}
+		sent = resp.AppendCommand(sent, words...)
+	}
+	if err := c.SetDeadline(time.Now().Add(answersWithin)); err != nil {
+		return nil, err
+	}
+	if _, err := c.Write(sent); err != nil {
+		return nil, err
+	}
+	for range commands {
+		v, err := c.answer()
+		if err != nil {
+			return nil, err
+		}
+		answers = append(answers, v)
+	}
+	for _, v := range answers {
+		if v.Kind == resp.Error {
+			return answers, errors.New(v.Text)
+		}
+	}
+	return answers, c.SetDeadline(time.Time{})
+}
+
+// mostAnswered bounds an answer.
+const mostAnswered = 64 << 20
+
+func (c *connection) answer() (resp.Value, error) {
+	for {
+		v, n, err := resp.Parse(c.got)
+		if err == nil {
+			c.got = c.got[n:]
+			return v, nil
+		}
+		if !errors.Is(err, resp.ErrShort) {
+			return v, err
+		}
+		if len(c.got) > mostAnswered {
+			return v, errors.New("an answer that is too long")
+		}
+		b := make([]byte, 1<<14)
+		n, err = c.Read(b)
+		if c.got = append(c.got, b[:n]...); err != nil && n == 0 {
+			return v, err
+		}
+	}
+}
+
+// monitor begins MONITOR, and returns its lines.
+func (c *connection) monitor() (*bufio.Reader, error) {
+	if _, err := c.ask([]string{"MONITOR"}); err != nil {
+		return nil, err
+	}
+	return bufio.NewReaderSize(io.MultiReader(bytes.NewReader(c.got), c.Conn), 1<<16), nil
+}
+
+// addressOf finds the address of the connection with a name in the answer to CLIENT LIST.
+func addressOf(list, name string) string {
+	for line := range strings.Lines(list) {
+		addr, is := "", false
+		for field := range strings.FieldsSeq(line) {
+			if v, ok := strings.CutPrefix(field, "addr="); ok {
+				addr = v
+			}
+			is = is || field == "name="+name
+		}
+		if is {
+			return addr
+		}
+	}
+	return ""
+}

@@ -29,7 +29,7 @@ type observeFlags struct {
 	live                      observe.Live
 	passwordEnv, passwordFile string
 	record                    string
-	force                     bool
+	force, plainPassword      bool
 }
 
 func newObserveCommand(a *cli) *cobra.Command {
@@ -80,6 +80,8 @@ busy.`,
 	c.Flags().StringVar(&f.record, "record", "", "write the lines of MONITOR that are about the keys to this new file, to be read again")
 	c.Flags().StringVar(&f.passwordEnv, "password-env", "", "the environment variable that holds the password")
 	c.Flags().StringVar(&f.passwordFile, "password-file", "", "the file that holds the password")
+	c.Flags().BoolVar(&f.plainPassword, "allow-plain-password", false,
+		"send the password also without TLS to a server that is not on this machine")
 	c.Flags().StringVar(&f.live.CA, "ca-cert", "", "a file with the certificates to trust (default: those of the machine)")
 	return c
 }
@@ -132,6 +134,10 @@ func (a *cli) observeServer(ctx context.Context, scheme, text string, f observeF
 	}
 	if l.CA != "" && !l.TLS {
 		return app.Usagef("--ca-cert goes with rediss://")
+	}
+	if l.Password != "" && !l.TLS && !f.plainPassword && !app.IsLoopback(l.Address) {
+		return app.Usagef("the password would go to %s without TLS, where others can read it", l.Address).
+			Hint("rediss://, if the server speaks TLS; or --allow-plain-password")
 	}
 	if f.force {
 		l.MostOps = 0

@@ -105,7 +105,7 @@ func (e *Env) checkPassword(file string, n *scenario.Nodes) error {
 		return Usagef("%s asks for a password, but the environment variable that --password-env names is not set", file)
 	}
 	for _, address := range n.Addresses {
-		if !n.TLS && !e.Permit.PlainPassword && !isLoopback(address) {
+		if !n.TLS && !e.Permit.PlainPassword && !IsLoopback(address) {
 			return Usagef("%s: the password would go to %s without TLS, where others can read it", file, address).
 				Hint("nodes: {tls: true, ...}; or --allow-plain-password")
 		}
@@ -113,8 +113,8 @@ func (e *Env) checkPassword(file string, n *scenario.Nodes) error {
 	return nil
 }
 
-// isLoopback reports that an address is on this machine.
-func isLoopback(address string) bool {
+// IsLoopback reports that an address is on this machine.
+func IsLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())

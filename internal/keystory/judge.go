@@ -153,18 +153,33 @@ func (k *Lock) begins(is command.Key, at Time, source string, nx bool, why strin
 	k.story.remember(h)
 }
 
-// remember keeps a hold by its values and its connection.
+// remember keeps a hold by its values and its connection. A value, or a connection, that has had several locks says nothing of which of them
+// somebody needs who writes.
 func (s *Story) remember(h *Hold) {
 	for _, v := range h.values {
-		if _, known := s.values[v]; len(v) >= shortest && (known || len(s.values) < mostValues) {
-			s.values[v] = h
-		} else if len(v) >= shortest {
+		if len(v) >= shortest && !keep(s.values, v, h, mostValues) {
 			s.Left.Values++
 		}
 	}
-	if _, known := s.sources[h.Source]; h.Source != "" && (known || len(s.sources) < mostNames) {
-		s.sources[h.Source] = h
+	if h.Source != "" {
+		keep(s.sources, h.Source, h, mostNames)
 	}
+}
+
+// ofSeveral is in the place of the hold of a value, or a connection, that has had several locks.
+var ofSeveral = &Hold{}
+
+// keep keeps a hold under a name; false: there are too many.
+func keep(holds map[string]*Hold, name string, h *Hold, most int) bool {
+	switch before, known := holds[name]; {
+	case !known && len(holds) >= most:
+		return false
+	case known && before.lock != h.lock:
+		holds[name] = ofSeveral
+	default:
+		holds[name] = h
+	}
+	return true
 }
 
 // shortest is how long a value is, at least, that is known again in what clients write.

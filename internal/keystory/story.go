@@ -122,6 +122,10 @@ func (s *Story) SeeLine(l monitor.Line) {
 	if !p.More {
 		s.Settle()
 	}
+	switch strings.ToUpper(l.Args[0]) {
+	case "EXEC", "DISCARD", "UNWATCH", "RESET":
+		delete(s.watching, l.Source)
+	}
 	if s.writesResource(l.Args) {
 		s.seeWrite(l.Args, now, s.caller.Source, &p.Window)
 	}
@@ -318,7 +322,7 @@ func (s *Story) seeWrite(words []string, now Time, source string, window *comman
 	if byConnection {
 		named = s.sources[source]
 	}
-	if named == nil {
+	if named == nil || named == ofSeveral {
 		return
 	}
 	if window != nil && named.lock.act == nil {

@@ -75,6 +75,8 @@ func TestFindings(t *testing.T) {
 		"one that is watched": {[]string{"0 c1 SET lock a NX PX 1000", "1 c1 WATCH lock", "2 c1 GET lock",
 			"3 c1 MULTI", "3 c1 DEL lock",
 			"3 c1 EXEC"}, ""},
+		"one that has watched before": {[]string{"0 c1 WATCH lock", "1 c1 MULTI", "1 c1 SET lock a NX PX 1000", "1 c1 EXEC", "2 c1 MULTI",
+			"2 c1 DEL lock", "2 c1 EXEC"}, "deleted-without-comparing"},
 		"a hash": {[]string{"0 c1 HSET lock a 1", "0 c1 PEXPIRE lock 900", "10 c2 EVAL hexists-hincrby 1 lock b",
 			"10 lua hexists lock b",
 			"20 c1 EVAL x 1 lock a", "20 lua hexists lock a", "20 lua hincrby lock a -1", "20 lua del lock"}, "ttl-in-a-second-step"},
@@ -118,6 +120,8 @@ func TestFindings(t *testing.T) {
 
 		"a write after it was given back, over one connection": {[]string{"0 c1 SET lock aaaa NX PX 100", "50 c1 DELIFEQ lock aaaa",
 			"60 c1 SET stock 5"}, ""},
+		"a value with several locks": {[]string{"0 c1 SET lock aaaa NX PX 5000", "0 c1 SET lock2 aaaa NX PX 5000", "10 c1 DELIFEQ lock2 aaaa",
+			"20 c1 SET stock aaaa"}, ""},
 		"a value of several": {[]string{"0 c1 SET lock 1 NX PX 100", "10 c2 SET lock 1 NX PX 100", "200 c1 RELEASE 1",
 			"200 lua get lock"}, ""},
 	} {

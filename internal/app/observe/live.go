@@ -109,11 +109,6 @@ type question struct {
 
 // Look looks until the time is over or ctx ends.
 func (l *Live) Look(ctx context.Context) (*keystory.Story, error) {
-	if l.For > 0 {
-		var cancel func()
-		ctx, cancel = context.WithTimeout(ctx, l.For)
-		defer cancel()
-	}
 	k := &look{Live: l, name: "sim-observe-" + strings.ToLower(rand.Text()[:8]), lines: make(chan shown, mostWaiting),
 		doubted: make(map[*keystory.Lock]bool), missed: make(map[*keystory.Lock]bool), checked: make(map[*keystory.Lock]bool)}
 	o := l.Story
@@ -123,6 +118,11 @@ func (l *Live) Look(ctx context.Context) (*keystory.Story, error) {
 		return nil, err
 	}
 	k.story = keystory.New(o)
+	if l.For > 0 { // from when it sees something
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, l.For)
+		defer cancel()
+	}
 	defer func() {
 		_ = k.questions.Close()
 	}()

@@ -153,8 +153,8 @@ func (k *Lock) begins(is command.Key, at Time, source string, nx bool, why strin
 	k.story.remember(h)
 }
 
-// remember keeps a hold by its values and its connection. A value, or a connection, that has had several locks says nothing of which of them
-// somebody needs who writes.
+// remember keeps a hold by its values and its connection. A value, or a connection, that has had several locks says nothing of which of
+// them somebody needs who writes.
 func (s *Story) remember(h *Hold) {
 	for _, v := range h.values {
 		if len(v) >= shortest && !keep(s.values, v, h, mostValues) {

@@ -86,7 +86,7 @@ missing and nothing is worse; 3 the shards do not fit together, or are not all t
 	c.Flags().BoolVar(&f.github, "github", false,
 		"annotate unexpected verdicts on stdout for GitHub Actions, and append the table to $GITHUB_STEP_SUMMARY (run)")
 	c.Flags().StringVar(&f.json, "json", "",
-		"write what came of it as JSON to this file (- is standard output, with nothing else): what the command whose shards they are prints with --json")
+		"write what came of it as JSON to this file (-: to standard output, and nothing else), as the shards' command prints it with --json")
 	c.Flags().StringVar(&f.html, "html", "", "write the page also to this file (run, search, sweep)")
 	c.Flags().StringVar(&f.csv, "csv", "", "write the rates to this CSV file (sweep)")
 	c.Flags().StringVar(&f.card, "card", "", "write card.json also to this file (audit)")

@@ -747,7 +747,8 @@ func TestInit(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	want := ".github/workflows/locks.yml locks/my_lock.py locks/paused-holder.yaml locks/requirements.txt locks/sim_adapter.py sim-reports/.gitignore sim.yaml"
+	want := ".github/workflows/locks.yml locks/my_lock.py locks/paused-holder.yaml locks/requirements.txt locks/sim_adapter.py " +
+		"sim-reports/.gitignore sim.yaml"
 	if got := strings.Join(files, " "); got != want {
 		t.Errorf("sim init left %s, want %s", got, want)
 	}

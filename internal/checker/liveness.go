@@ -179,7 +179,8 @@ func (j *judge) starvationFinding(f Finding, s *starving, bound time.Duration, w
 	if end < 0 {
 		end = len(j.History.Events) - 1
 	}
-	story.tell(turning, end, "%s had asked %s in %s and did not get %s", s.client, words.Count(s.attempts, "time"), length(s.to-s.from), j.theLock())
+	story.tell(turning, end, "%s had asked %s in %s and did not get %s", s.client, words.Count(s.attempts, "time"), length(s.to-s.from),
+		j.theLock())
 	c.setStory(story)
 	f.Counterexample = c
 	return f

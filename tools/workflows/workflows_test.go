@@ -283,7 +283,7 @@ func TestWorkflowsOfInit(t *testing.T) {
 
 // TestTag: make tag makes a tag when all was asked, and none otherwise. A Makefile of this test stands for the long check.
 func TestTag(t *testing.T) {
-	script, err := filepath.Abs(repository + "/scripts/tag.sh")
+	tagger, err := filepath.Abs(repository + "/scripts/tag.sh")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,8 @@ func TestTag(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			run := exec.Command("sh", "-ec", `git init --quiet && git add . && git commit --quiet --message begin; `+c.prepare+`; sh "$0" "$1"`, script, c.tag)
+			script := `git init --quiet && git add . && git commit --quiet --message begin; ` + c.prepare + `; sh "$0" "$1"`
+			run := exec.Command("sh", "-ec", script, tagger, c.tag)
 			run.Dir = dir
 			for _, who := range []string{"AUTHOR", "COMMITTER"} {
 				run.Env = append(run.Env, "GIT_"+who+"_NAME=test", "GIT_"+who+"_EMAIL=test@example.com")
@@ -317,7 +318,8 @@ func TestTag(t *testing.T) {
 			}
 			tags := exec.Command("git", "tag")
 			tags.Dir = dir
-			if list, err := suite.Output(t, tags); err != nil || (string(list) == "v1.2.3\n") != (name == "a release" || name == "a tag that there is") {
+			tagged := name == "a release" || name == "a tag that there is"
+			if list, err := suite.Output(t, tags); err != nil || (string(list) == "v1.2.3\n") != tagged {
 				t.Errorf("the tags are %q (%v)", list, err)
 			}
 		})

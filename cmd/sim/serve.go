@@ -142,7 +142,7 @@ func (a *cli) servedCampaigns(ctx context.Context, store *campaign.Store) (list 
 			c.Facts = append(c.Facts, serve.CampaignFact{Name: "failure", Value: st.Failure})
 		}
 		for _, class := range st.Classes {
-			c.Violated = append(c.Violated, serve.CampaignFact{Name: class.Name, Value: fmt.Sprint(class.Runs)})
+			c.Violated = append(c.Violated, serve.CampaignFact{Name: class.Name, Value: shareOfRuns(class.Runs, st.Runs)})
 		}
 		for _, p := range st.Points {
 			c.Points = append(c.Points, serve.CampaignPoint{After: p.At.Sub(st.Created), Behaviours: p.Behaviours})
@@ -150,4 +150,12 @@ func (a *cli) servedCampaigns(ctx context.Context, store *campaign.Store) (list 
 		list = append(list, c)
 	}
 	return list, nil
+}
+
+// shareOfRuns is how many of all runs something came in, and what share that is.
+func shareOfRuns[N int64 | uint64](n, all N) string {
+	if all == 0 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%d (%.3g %%)", n, 100*float64(n)/float64(all))
 }

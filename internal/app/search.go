@@ -322,7 +322,7 @@ func (s *searching) make(ctx context.Context) (err error) {
 		return s.real.blamed(err)
 	}
 	out.Report, out.Took = out.Part.Report(), time.Since(began)
-	out.Curve = append(out.Curve, report.CurvePoint{Runs: out.Report.Runs, Behaviours: out.Report.Behaviours, Violations: out.Report.Violations()})
+	out.Curve = append(out.Curve, pointOf(&out.Report))
 	return nil
 }
 
@@ -341,7 +341,11 @@ func (r *SearchResult) noteProgress(now *explore.Report) {
 		}
 		r.Curve = r.Curve[:mostCurve/2]
 	}
-	r.Curve = append(r.Curve, report.CurvePoint{Runs: now.Runs, Behaviours: now.Behaviours, Violations: now.Violations()})
+	r.Curve = append(r.Curve, pointOf(now))
+}
+
+func pointOf(r *explore.Report) report.CurvePoint {
+	return report.CurvePoint{Runs: r.Runs, Behaviours: r.Behaviours, Violations: r.Violations()}
 }
 
 // conclude shrinks and writes what was found, and says what the search is worth.

@@ -334,7 +334,8 @@ func (c *indexCase) reasons(first *Result) {
 		}
 		for _, cell := range v.Cells {
 			if cell.Loud {
-				list = append(list, strings.TrimSuffix(fmt.Sprintf("%s: %s %s, %s: %s", v.Variant, cell.Property, cell.Badge.Word, cell.Aside, cell.Why), ": "))
+				reason := fmt.Sprintf("%s: %s %s, %s: %s", v.Variant, cell.Property, cell.Badge.Word, cell.Aside, cell.Why)
+				list = append(list, strings.TrimSuffix(reason, ": "))
 			}
 		}
 	}
@@ -449,7 +450,8 @@ func propertyLink(link string, name checker.Property) string {
 func isLoud(o outcome) bool { return o != asExpected && o != notApplicable }
 
 func indexCellOf(p *PropertyResult, link string) indexCell {
-	c := indexCell{Property: p.Name, Badge: verdictBadge(p.Verdict), Verdicts: p.Verdict.String(), Why: p.Why, Loud: !p.Met, Link: propertyLink(link, p.Name)}
+	c := indexCell{Property: p.Name, Badge: verdictBadge(p.Verdict), Verdicts: p.Verdict.String(),
+		Why: p.Why, Loud: !p.Met, Link: propertyLink(link, p.Name)}
 	if p.Expected != 0 || p.ByDesign || p.Verdict != checker.Holds {
 		c.Aside = expectationWords(p)
 	}

@@ -74,7 +74,8 @@ func TestSuitePageIsReadable(t *testing.T) {
 	b := tab.New(t)
 	doc := suitePage(t)
 	b.Readable("suite", func() { b.OpenFile(doc) })
-	if n := tab.Eval[int](b, `[...document.querySelectorAll(".case.loud")].filter((el) => !el.querySelector(".why")?.checkVisibility()).length`); n > 0 {
+	if n := tab.Eval[int](b, `[...document.querySelectorAll(".case.loud")]
+		.filter((el) => !el.querySelector(".why")?.checkVisibility()).length`); n > 0 {
 		t.Errorf("%d scenarios that were not as expected do not say why", n)
 	}
 	var hostile []report.IndexEntry
@@ -127,7 +128,8 @@ func TestFilterOfASuite(t *testing.T) {
 				b.Do(chromedp.KeyEvent(cmp.Or(map[string]string{"not-as-expected": "not as", "tried-again": "tried"}[word], word)))
 			}
 		}
-		if got, n := rows(), len(strings.Fields(c.want)); got != c.want || found() != fmt.Sprintf("%d of %d scenarios", n, len(strings.Fields(all))) {
+		said := fmt.Sprintf("%d of %d scenarios", len(strings.Fields(c.want)), len(strings.Fields(all)))
+		if got := rows(); got != c.want || found() != said {
 			t.Errorf("%v: %s, %q, want %q", c.state, found(), got, c.want)
 		}
 		address := tab.Eval[string](b, `location.href`)
@@ -165,10 +167,13 @@ func rates() report.Rates {
 			"unfenced --property linearizable-resource --steps 7 --runs 200 --seed 1 --x lock.ttl=200ms..10s",
 		Found: []report.FoundScenario{{Path: "reports/found/gc-pause-linearizable-resource-no-late-effect-1.yaml",
 			Note: "1 of 5 faults, violated in 10 of 10 runs",
-			Link: "a.yaml", Report: "report.html", Happened: "no-late-effect violated: a write of c1 took effect 352 ms after its validity had ended",
-			Replay: "sim replay a.yaml"}},
-		Search: &report.Looked{Runs: 3000, Kinds: []string{"pause", "hold-message"}, Curve: []report.CurvePoint{{Runs: 100, Behaviours: 90}, {Runs: 3000, Behaviours: 2000}},
-			Properties: []report.LookedProperty{{Name: "linearizable-resource", Judged: 1200, Violated: 3, Why: []string{"the resource was read twice (1800 runs)"}},
+			Link: "a.yaml", Report: "report.html",
+			Happened: "no-late-effect violated: a write of c1 took effect 352 ms after its validity had ended",
+			Replay:   "sim replay a.yaml"}},
+		Search: &report.Looked{Runs: 3000, Kinds: []string{"pause", "hold-message"},
+			Curve: []report.CurvePoint{{Runs: 100, Behaviours: 90}, {Runs: 3000, Behaviours: 2000}},
+			Properties: []report.LookedProperty{{Name: "linearizable-resource", Judged: 1200, Violated: 3,
+				Why: []string{"the resource was read twice (1800 runs)"}},
 				{Name: "stays-held"}}, Waypoints: []report.Waypoint{{Name: "a key expired while its client held the lock"}}}}
 	for _, n := range []int{3, 7, 12, 18} {
 		g := report.RateGrid{Title: "linearizable-resource", X: "lock.node_timeout", Y: "faults.random.pause"}

@@ -80,7 +80,8 @@ func (l *Looked) Line() string {
 	last := l.Curve[len(l.Curve)-1]
 	points := []string{"0,100"}
 	for _, c := range l.Curve {
-		points = append(points, fmt.Sprintf("%.1f,%.1f", 1000*float64(c.Runs)/float64(max(last.Runs, 1)), 100-100*float64(c.Behaviours)/float64(max(last.Behaviours, 1))))
+		x, y := float64(c.Runs)/float64(max(last.Runs, 1)), float64(c.Behaviours)/float64(max(last.Behaviours, 1))
+		points = append(points, fmt.Sprintf("%.1f,%.1f", 1000*x, 100-100*y))
 	}
 	return strings.Join(points, " ")
 }
@@ -246,7 +247,8 @@ func (g RateGrid) heatMap() heatMap {
 		line := &m.Lines[row]
 		tile := g.tile(c, g.Columns[column], line.At)
 		line.Tiles = append(line.Tiles, tile)
-		cell := heatCell{HeatTile: tile, X: Percent(column, n), Middle: Percent(2*column+1, 2*n), Y: row * heatRow, Base: row*heatRow + heatRow/2 + 4,
+		cell := heatCell{HeatTile: tile, X: Percent(column, n), Middle: Percent(2*column+1, 2*n),
+			Y: row * heatRow, Base: row*heatRow + heatRow/2 + 4,
 			High: heatRow, Share: "–", Rate: c, Row: line.At, Empty: c.Judged == 0}
 		if !cell.Empty {
 			cell.Share = fmt.Sprintf("%.3g", 100*c.Share())

@@ -45,7 +45,8 @@ func TestRatesShowEveryNumber(t *testing.T) {
 func TestSearchSaysWhatItNeverReached(t *testing.T) {
 	write := func(l *report.Looked) string {
 		var b bytes.Buffer
-		err := report.WriteRates(&b, report.Rates{Heading: "a search", Search: l, Found: []report.FoundScenario{{Path: "a.yaml", Note: "1 of 5 faults",
+		err := report.WriteRates(&b, report.Rates{Heading: "a search", Search: l, Found: []report.FoundScenario{{
+			Path: "a.yaml", Note: "1 of 5 faults",
 			Happened: "no-late-effect violated: a write of c1 took effect", Link: "a.yaml", Report: "a/report.html",
 			Picture: []byte(`<svg onload="alert(1)"/>`), Width: 900, Height: 300}}})
 		if err != nil {
@@ -53,13 +54,15 @@ func TestSearchSaysWhatItNeverReached(t *testing.T) {
 		}
 		return b.String()
 	}
-	l := &report.Looked{Runs: 1000, Kinds: []string{"pause"}, Properties: []report.LookedProperty{{Name: "no-late-effect", Judged: 900, Violated: 3},
-		{Name: "stays-held", Why: []string{"nobody renewed (1000 runs)"}}},
+	l := &report.Looked{Runs: 1000, Kinds: []string{"pause"},
+		Properties: []report.LookedProperty{{Name: "no-late-effect", Judged: 900, Violated: 3},
+			{Name: "stays-held", Why: []string{"nobody renewed (1000 runs)"}}},
 		Waypoints: []report.Waypoint{{Name: "a key expired", Runs: 4}, {Name: "there were two primaries"}},
 		Curve:     []report.CurvePoint{{Runs: 100, Behaviours: 50}, {Runs: 500, Behaviours: 95}, {Runs: 1000, Behaviours: 100}}}
 	page := write(l)
 	for _, want := range []string{">no-late-effect violated: a write of c1 took effect</a>", "stays-held was never put to the test",
-		"in no run there were two primaries", "nobody renewed (1000 runs)", "900 of 1000", "95 behaviours after half of the runs, 100 at the end: few are new",
+		"in no run there were two primaries", "nobody renewed (1000 runs)", "900 of 1000",
+		"95 behaviours after half of the runs, 100 at the end: few are new",
 		`width="900" height="300" alt="Picture of the run: no-late-effect`, `points="0,100 100.0,50.0 500.0,5.0 1000.0,0.0"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
@@ -70,7 +73,9 @@ func TestSearchSaysWhatItNeverReached(t *testing.T) {
 	}
 	l.Properties, l.Waypoints = l.Properties[:1], l.Waypoints[:1]
 	l.Curve[1].Behaviours = 20
-	if page = write(l); strings.Contains(page, "was never put") || !strings.Contains(page, "what it did not draw, it did not see") || !strings.Contains(page, "new ones still come") {
+	page = write(l)
+	if strings.Contains(page, "was never put") || !strings.Contains(page, "what it did not draw, it did not see") ||
+		!strings.Contains(page, "new ones still come") {
 		t.Error("the page says that something was not reached, or that nothing is left")
 	}
 }

@@ -48,6 +48,9 @@ type growth struct {
 	// Most is where the line ends, After when.
 	Most  int64
 	After string
+	// Half is how many there were in the middle of that time.
+	Half     int64
+	HalfTime string
 }
 
 // campaigns shows the campaigns of a database. Whoever asks gets what the database has now.
@@ -74,6 +77,9 @@ func growthOf(points []CampaignPoint) *growth {
 	var line strings.Builder
 	fmt.Fprintf(&line, "0,%d", g.Height)
 	for _, p := range points {
+		if 2*p.After <= last.After {
+			g.Half, g.HalfTime = p.Behaviours, p.After.Round(time.Second).String()
+		}
 		x := float64(g.Width) * float64(p.After) / float64(max(last.After, 1))
 		y := float64(g.Height) * (1 - float64(p.Behaviours)/float64(max(last.Behaviours, 1)))
 		fmt.Fprintf(&line, " %.1f,%.1f", min(max(x, 0), float64(g.Width)), min(max(y, 0), float64(g.Height)))

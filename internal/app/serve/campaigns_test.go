@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/serve"
+	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 )
 
 // TestCampaigns shows what a database has, which may be anything.
@@ -28,6 +29,7 @@ func TestCampaigns(t *testing.T) {
 	}
 	defer h.Close()
 	code, body, _ := get(t, h, "/campaigns")
+	reporttest.Sound(t, "campaigns", []byte(body))
 	for _, want := range []string{"2 campaigns", "5k of 10k", "exclusive-lease",
 		`points="0,120 300.0,60.0 600.0,0.0"`, "20 after 2s", "&lt;script&gt;", "No violation was found yet", "refresh"} {
 		if !strings.Contains(body, want) {

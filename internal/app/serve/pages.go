@@ -70,6 +70,8 @@ type listPage struct {
 	Live     bool
 	// Campaigns: there is a page of them.
 	Campaigns bool
+	// Playground: there is one to lead to.
+	Playground bool
 }
 
 // pageLink leads to another page of the list; a gap leads nowhere.
@@ -91,7 +93,7 @@ type listRow struct {
 func (h *Handler) list(w http.ResponseWriter, r *http.Request) error {
 	all := h.index.list(r.Context())
 	p := listPage{Query: r.FormValue("q"), Outcome: r.FormValue("outcome"),
-		Total: len(all.runs), Unread: all.unread, ReadOnly: h.o.ReadOnly, Campaigns: h.o.Campaigns != nil}
+		Total: len(all.runs), Unread: all.unread, ReadOnly: h.o.ReadOnly, Campaigns: h.o.Campaigns != nil, Playground: h.o.Playground != nil}
 	outcomes := make(map[string]bool)
 	words := strings.Fields(strings.ToLower(p.Query))
 	var found []*entry
@@ -160,21 +162,15 @@ func (p *listPage) links(here, last int) []pageLink {
 	return list
 }
 
-// choose proposes to compare the newest judged run with the one before it, of
-// the same scenario where there is one.
+// choose proposes to compare the newest judged run that has one of the same scenario before it with that. Runs of
+// different scenarios have nothing to be compared by, so that without such a pair nothing is chosen.
 func choose(rows []listRow) {
-	after := slices.IndexFunc(rows, func(r listRow) bool { return r.Judged })
-	if after < 0 {
-		return
-	}
-	rows[after].After = true
-	rest := rows[after+1:]
-	before := slices.IndexFunc(rest, func(r listRow) bool { return r.Judged && r.Scenario == rows[after].Scenario })
-	if before < 0 {
-		before = slices.IndexFunc(rest, func(r listRow) bool { return r.Judged })
-	}
-	if before >= 0 {
-		rest[before].Before = true
+	for i := range rows {
+		same := func(r listRow) bool { return r.Judged && r.Scenario == rows[i].Scenario }
+		if before := slices.IndexFunc(rows[i+1:], same); rows[i].Judged && before >= 0 {
+			rows[i].After, rows[i+1+before].Before = true, true
+			return
+		}
 	}
 }
 

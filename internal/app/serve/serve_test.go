@@ -151,6 +151,29 @@ func TestListAndFilter(t *testing.T) {
 	}
 }
 
+// Only two runs of one scenario are proposed for a comparison; where there is nothing, there is a way back.
+func TestProposedComparison(t *testing.T) {
+	dir := folder(t)
+	h := handler(t, serve.Options{Dir: dir})
+	chosen := func() int {
+		_, body, _ := get(t, h, "/")
+		reporttest.Sound(t, "list", []byte(body))
+		return strings.Count(body, " checked")
+	}
+	if n := chosen(); n != 0 {
+		t.Errorf("%d runs are chosen, but no two are of one scenario", n)
+	}
+	put(t, dir, "gc-pause", "20261121-204501-43", reporttest.GCPause())
+	h = handler(t, serve.Options{Dir: dir})
+	if n := chosen(); n != 2 {
+		t.Errorf("%d runs are chosen, want the two of gc-pause", n)
+	}
+	code, body, _ := get(t, h, "/run/gc-pause/no-such-run/")
+	if reporttest.Sound(t, "not found", []byte(body)); code != http.StatusNotFound || !strings.Contains(body, `href="/"`) {
+		t.Errorf("code %d, or no way back", code)
+	}
+}
+
 func TestRunShowsItsReport(t *testing.T) {
 	dir := folder(t)
 	planted := filepath.Join(dir, "gc-pause", "20261120-204501-42", "report.html")

@@ -156,10 +156,12 @@ func groupsOf(changes []Change) []group {
 		{ID: "worse", Heading: "Got worse", Badge: page.Badge{Class: "unsafe", Icon: "✗", Word: "worse"}},
 		{ID: "changed", Heading: "Changed", Badge: page.Badge{Class: "undecided", Icon: "≠", Word: "changed"},
 			Intro: "Other verdicts, neither better nor worse than what is expected."},
-		{ID: "apart", Heading: "Better or worse, but not of the same thing", Badge: page.Badge{Class: "undecided", Icon: "?", Word: "not comparable"},
+		{ID: "apart", Heading: "Better or worse, but not of the same thing",
+			Badge: page.Badge{Class: "undecided", Icon: "?", Word: "not comparable"},
 			Intro: "The world or the scenario file is another one, which may be the reason."},
 		{ID: "better", Heading: "Got better", Badge: page.Badge{Class: "safe", Icon: "✓", Word: "better"}},
-		{ID: "expected", Heading: "The same verdict, but something else is expected", Badge: page.Badge{Class: "aside", Icon: "≈", Word: "expected otherwise"}, Folded: true},
+		{ID: "expected", Heading: "The same verdict, but something else is expected",
+			Badge: page.Badge{Class: "aside", Icon: "≈", Word: "expected otherwise"}, Folded: true},
 		{ID: "one-side", Heading: "On one side only", Badge: page.Badge{Class: "aside", Icon: "±", Word: "on one side only"}, Folded: true},
 	}
 	at := map[Kind]int{Regressed: 0, Changed: 1, Mended: 3, Gone: 5, Added: 5}

@@ -66,7 +66,9 @@ func (p *sound) element(n *html.Node) {
 			p.t.Errorf("%s: a %s has no name", p.page, n.Data)
 		}
 	case "input", "select", "textarea":
-		p.control(n)
+		if kind, _ := attribute(n, "type"); kind != "hidden" {
+			p.control(n)
+		}
 	case "img":
 		p.wants(n, "alt")
 		p.wants(n, "width")

@@ -145,16 +145,13 @@ type Timing struct {
 func Results(a, b []*report.Result) Comparison {
 	before, after := report.CountVerdicts(a), report.CountVerdicts(b)
 	c := Comparison{Before: sideOf(a), After: sideOf(b), Differences: differencesOf(a, b), Changes: []Change{}}
-	modelled := make(map[string]bool) // the scenarios that took no real time, so that how long they took says nothing
-	for _, r := range slices.Concat(a, b) {
-		modelled[r.Scenario] = modelled[r.Scenario] || r.World == "virtual"
-	}
+	sides := sidesOf(slices.Concat(a, b))
 	keys := maps.Clone(before)
 	maps.Copy(keys, after)
 	for _, k := range slices.SortedFunc(maps.Keys(keys), compareKeys) {
 		x, y := before[k], after[k]
 		if k.Property == "" {
-			if t, ok := timingOf(k, x, y); ok && !modelled[k.Scenario] && !c.elsewhere(k.Scenario) {
+			if t, ok := timingOf(k, x, y); ok && !sides[[2]string{k.Scenario}].noRealTime() && !c.elsewhere(k.Scenario) {
 				c.Timings = append(c.Timings, t)
 			}
 		} else if x != nil && y != nil {

@@ -43,6 +43,9 @@ type side map[string][]string
 // told.
 var traits = []string{"world", "nodes", "settings", "scenario file"}
 
+// noRealTime reports that runs took no real time, so that how long they took says nothing.
+func (s side) noRealTime() bool { return slices.Contains(s["world"], "virtual") }
+
 func sidesOf(results []*report.Result) map[[2]string]side {
 	sides := make(map[[2]string]side)
 	add := func(scenario, variant, trait, value string) {

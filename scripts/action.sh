@@ -35,7 +35,7 @@ download() {
 build() {
 	command -v go >/dev/null || { echo "action: Go is missing: put actions/setup-go before this action" >&2; exit 1; }
 	cd "$sources"
-	CGO_ENABLED=0 GOFLAGS=-mod=readonly GOWORK=off go build -trimpath -ldflags "-X main.version=${REF:-dev}" -o "$FOLDER/bin/sim" ./cmd/sim
+	CGO_ENABLED=0 GOFLAGS=-mod=readonly GOWORK=off GOTOOLCHAIN=auto go build -trimpath -ldflags "-X main.version=${REF:-dev}" -o "$FOLDER/bin/sim" ./cmd/sim
 }
 
 mkdir -p "$FOLDER/bin"

@@ -243,7 +243,8 @@ func (a *cli) initProject(l language, first, skill string) error {
 	}
 	if l.name == "go" && programOrigin().version == "" && !says("go.mod", "redlock-sim/adapter") {
 		fmt.Fprintln(a.stdout, "note: until the module of the SDK is published, give first: go mod edit "+
-			"-replace github.com/redlock-sim/redlock-sim/adapter=FOLDER/adapter  with the folder of a clone of redlock-sim")
+			"-replace github.com/redlock-sim/redlock-sim/adapter=FOLDER/adapter  with the folder of a clone of redlock-sim; "+
+			"for CI, which has no such folder, add the folder vendor that go mod vendor writes")
 	}
 	switch p, err := scenario.LoadProject(); {
 	case err != nil:

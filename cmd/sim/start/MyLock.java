@@ -44,7 +44,8 @@ final class MyLock {
      *  extend: its user can make the lease longer: give the grant an extend. lost: it sees that it has lost the lock: then call its lost().
      *  docs/reference/lock-protocol.md has all words. */
     public static void main(String[] args) {
-        SimAdapter.serve(new SimAdapter.Program("my-lock", "1.0", "single", "{key}"), setup -> {
+        String about = "the sample of sim init: put your own lock in its place, and say here which it is";
+        SimAdapter.serve(new SimAdapter.Program("my-lock", "1.0", "single", "{key}").with("about", about), setup -> {
             var node = setup.nodes().get(0);
             var client = new Redis(node.host(), node.port(), setup.nodeTimeout().intValue()); // 0: waits for ever
             return wait -> {

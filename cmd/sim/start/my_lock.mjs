@@ -82,4 +82,5 @@ function openLock(setup) {
 //   extend  its user can make the lease longer: give the grant an extend
 //   lost    it sees that it has lost the lock: then call its lost()
 // docs/reference/lock-protocol.md has all words.
-serve({ name: 'my-lock', version: '1.0', kind: 'single', keys: ['{key}'] }, openLock)
+serve({ name: 'my-lock', version: '1.0', kind: 'single', keys: ['{key}'],
+  about: 'the sample of sim init: put your own lock in its place, and say here which it is' }, openLock)

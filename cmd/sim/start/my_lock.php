@@ -93,7 +93,8 @@ final class MyRedis
 //   extend  its user can make the lease longer: give the grant an extend
 //   lost    it sees that it has lost the lock: then call its lost()
 // docs/reference/lock-protocol.md has all words.
-SimAdapter\serve(new Program('my-lock', '1.0', kind: 'single', keys: ['{key}']), function (Setup $setup) {
+SimAdapter\serve(new Program('my-lock', '1.0', kind: 'single', keys: ['{key}'],
+    about: 'the sample of sim init: put your own lock in its place, and say here which it is'), function (Setup $setup) {
     $node = $setup->nodes[0];
     $client = new MyRedis($node->host, $node->port, $setup->nodeTimeout ?: 1e6); // 0: for ever
     return function (?float $wait) use ($client, $setup) {

@@ -57,4 +57,5 @@ def open_lock(setup):
 #   extend  its user can make the lease longer: give the grant an extend
 #   lost    it sees that it has lost the lock: then call its lost()
 # docs/reference/lock-protocol.md has all words.
-serve(Program("my-lock", "1.0", kind="single", keys=["{key}"]), open_lock)
+serve(Program("my-lock", "1.0", kind="single", keys=["{key}"],
+              about="the sample of sim init: put your own lock in its place, and say here which it is"), open_lock)

@@ -70,7 +70,8 @@ end
 #   extend  its user can make the lease longer: give the grant an extend
 #   lost    it sees that it has lost the lock: then call its lost
 # docs/reference/lock-protocol.md has all words.
-SimAdapter.serve(name: "my-lock", version: "1.0", kind: "single", keys: ["{key}"]) do |setup|
+SimAdapter.serve(name: "my-lock", version: "1.0", kind: "single", keys: ["{key}"],
+                 about: "the sample of sim init: put your own lock in its place, and say here which it is") do |setup|
   node = setup.nodes[0]
   client = Redis.new(node.host, node.port, setup.node_timeout&.nonzero?) # nil: waits for ever
   lambda do |wait|

@@ -51,7 +51,8 @@ impl MyLock {
 /// extend: its user can make the lease longer: give the grant an extend. lost: it sees that it has lost the lock: then call events().lost.
 /// docs/reference/lock-protocol.md has all words.
 fn main() {
-    serve(Program::new("my-lock", "1.0", "single", &["{key}"]), |setup| {
+    let about = "the sample of sim init: put your own lock in its place, and say here which it is";
+    serve(Program::new("my-lock", "1.0", "single", &["{key}"]).with("about", about), |setup| {
         let client = Arc::new(Redis { addr: setup.nodes[0].addr(), timeout: setup.node_timeout, conn: Mutex::new(None) });
         let (key, ttl) = (setup.key.clone(), setup.ttl.unwrap_or_default());
         Ok(Box::new(move |wait| {

@@ -55,7 +55,10 @@ func (e *Env) standIn(command string) (*scenario.StandIn, error) {
 		return &scenario.StandIn{Program: &lock.Program{Command: words}}, nil
 	}
 	config, err := builtIn("--lock", words)
-	return scenario.NewBuiltIn(config, e.Version), err
+	if err != nil {
+		return nil, err
+	}
+	return scenario.NewBuiltIn(config, e.Version), nil
 }
 
 // builtIn is the lock of sim that a command line names, as in "redlock --switch quorum".

@@ -49,6 +49,8 @@ func TestSafetyProperties(t *testing.T) {
 		switch w {
 		case "transactions":
 			want = []Property{Atomic, Isolated, Durable}
+		case "jobs":
+			want = []Property{ExclusiveBelief, ExclusiveLease, BackedGrant, NoLateEffect, AtMostOnce}
 		case "two-cells":
 			want = append(slices.Clone(locked), Atomic)
 		}

@@ -33,6 +33,7 @@ const (
 	tokensDiffer    cause = "that no two grants have the same token"
 	staysLost       cause = "that a lease which ran out stays lost"
 	doneOnce        cause = "that a job takes longer than the difference between the clocks of its schedulers"
+	keptForTick     cause = "that the lock is kept until the clocks of all clients have shown the tick"
 	replicatedCount cause = "that a replica has the last token before it becomes the primary"
 	remembersCount  cause = "that a node remembers the tokens that it has given"
 	oneCount        cause = "that tokens counted on different nodes have one order"

@@ -31,6 +31,7 @@ var turns = map[checker.Property]struct {
 	checker.HolderServed: {"the fence refuses an operation", (*changed).refused},
 	checker.LinearizableResource: {"a section finds what it cannot have found; a job runs once more",
 		(*changed).misled},
+	checker.AtMostOnce:       {"a client that asked at a tick does its work, too", (*changed).twice},
 	checker.OrderedTokens:    {"a grant has the smallest of all tokens", (*changed).smallest},
 	checker.OwnerRelease:     {"another client releases or renews a key, or releases it where it was set again", (*changed).touched},
 	checker.DeadlockFree:     {"a grant, and all that follows it, comes later by more than the bound", (*changed).delayed},
@@ -227,6 +228,21 @@ func (c *changed) misled(yield func(*history.History) bool) {
 			if !yield(c.with(slices.Insert(slices.Clone(c.Events), i+1, invoked, e))) {
 				return
 			}
+		}
+	}
+}
+
+func (c *changed) twice(yield func(*history.History) bool) {
+	for _, o := range c.ops {
+		if o.F != history.Acquire {
+			continue
+		}
+		invoked := c.Events[o.Call]
+		invoked.F = history.Write
+		ok := invoked
+		ok.Type = history.OK
+		if !yield(c.with(slices.Insert(slices.Clone(c.Events), o.Call+1, invoked, ok))) {
+			return
 		}
 	}
 }

@@ -48,7 +48,8 @@ func Confirmed(h *history.History, p Property, c *Counterexample) (ok bool, why 
 // or whose, it cannot be judged.
 func ShownByKeys(p Property) bool {
 	switch p {
-	case ExclusiveBelief, ExclusiveLease, NoLateEffect, HolderServed, LinearizableResource, OrderedTokens, Atomic, Isolated, Durable:
+	case ExclusiveBelief, ExclusiveLease, NoLateEffect, HolderServed, LinearizableResource, AtMostOnce, OrderedTokens,
+		Atomic, Isolated, Durable:
 		return false // the grants of clients do, or the resource
 	}
 	return true

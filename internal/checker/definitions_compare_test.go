@@ -127,6 +127,9 @@ var plots = []struct {
 	{plot{name: "permits, silences", workloads: []string{"increment"}, permits: true,
 		steps: 80, pause: 6, faults: 5, work: 5, healing: 1, silent: true, aground: 2, wrong: []int{0, 0, 10, 60}},
 		[]checker.Property{checker.ComesBack}},
+	{plot{name: "ticks", workloads: []string{"jobs"},
+		steps: 32, pause: 2, work: 80, healing: 1, wrong: []int{0, 15, 60}},
+		[]checker.Property{checker.AtMostOnce}},
 }
 
 // firstSeed lets a long comparison be done in pieces.

@@ -78,8 +78,9 @@ func (t *terms) freeFrom(back []int64) int64 {
 	return forever
 }
 
-// aboutOneHolder: "within-permits takes the place of exclusive-belief and exclusive-lease. linearizable-resource, holder-served and
-// ordered-tokens have no meaning. What is said of keys is said of one with one owner: ... All of these are `unknown`."
-var aboutOneHolder = []string{"exclusive-belief", "exclusive-lease", "linearizable-resource", "holder-served", "ordered-tokens",
-	"backed-grant", "owner-release", "no-orphan-lock", "nothing-stays", "no-resurrection", "told-when-lost", "told-at-release",
+// aboutOneHolder: "within-permits takes the place of exclusive-belief and exclusive-lease. linearizable-resource, at-most-once,
+// holder-served and ordered-tokens have no meaning. What is said of keys is said of one with one owner: ... All of these are `unknown`."
+var aboutOneHolder = []string{"exclusive-belief", "exclusive-lease", "linearizable-resource", "at-most-once", "holder-served",
+	"ordered-tokens", "backed-grant", "owner-release", "no-orphan-lock", "nothing-stays", "no-resurrection", "told-when-lost",
+	"told-at-release",
 	"no-false-alarm", "stays-held", "asks-its-ttl", "true-validity"}

@@ -35,6 +35,7 @@ var naiveJudges = map[checker.Property]func(*terms) answer{
 	checker.NoLateEffect:         (*terms).noLateEffect,
 	checker.HolderServed:         (*terms).holderServed,
 	checker.LinearizableResource: (*terms).linearizableResource,
+	checker.AtMostOnce:           (*terms).atMostOnce,
 	checker.OrderedTokens:        (*terms).orderedTokens,
 	checker.OwnerRelease:         (*terms).ownerRelease,
 	checker.DeadlockFree:         (*terms).deadlockFree,
@@ -101,7 +102,7 @@ func naivelyOf(h *history.History, properties []checker.Property, o checker.Opti
 	lasted := slices.ContainsFunc(o.Until, func(id int) bool { return took[id] && !naivelyLifted(h, id) })
 	for _, p := range properties {
 		said := cannotTell
-		if h.Header.Permits <= 0 || !slices.Contains(aboutOneHolder, string(p)) {
+		if !meaningless(h, string(p)) {
 			said = naiveJudges[p](t)
 		}
 		if t.vague() && slices.Contains(aboutPromises, p) {
@@ -122,6 +123,11 @@ func naivelyOf(h *history.History, properties []checker.Property, o checker.Opti
 		verdicts[p] = verdict
 	}
 	return verdicts
+}
+
+// meaningless: the property has no meaning for a semaphore, or for a lock that stays after its release.
+func meaningless(h *history.History, p string) bool {
+	return h.Header.Permits > 0 && slices.Contains(aboutOneHolder, p) || h.Header.AtLeast > 0 && slices.Contains(aboutFreeLocks, p)
 }
 
 // found is what a judge says that found a violation or not, and chances to fail or none.

@@ -67,6 +67,7 @@ const (
 	NoLateEffect         Property = "no-late-effect"
 	HolderServed         Property = "holder-served"
 	LinearizableResource Property = "linearizable-resource"
+	AtMostOnce           Property = "at-most-once"
 	OrderedTokens        Property = "ordered-tokens"
 	OwnerRelease         Property = "owner-release"
 	DeadlockFree         Property = "deadlock-free"

@@ -22,6 +22,8 @@ type row struct {
 	program bool
 	// semaphore: it is judged of semaphores alone. oneHolder: of a semaphore it has no meaning, or speaks of keys with one owner.
 	semaphore, oneHolder bool
+	// freed: it says that a lock which was given back is free.
+	freed bool
 	// ifSeen: it is demanded only where the nodes show it. Where it is unknown, and a scenario says nothing of it, nothing was expected.
 	ifSeen bool
 	// ifTried: the same where it had no chance to fail.
@@ -56,7 +58,9 @@ var rows = []row{
 	{name: NoLateEffect, title: "nothing a client does to the resource takes effect after its validity ended",
 		judge: judgeLateEffects, promised: true, ifTried: true, brokenByStalls: true, judgedFor: locked, demanded: true, distance: 60},
 	{name: LinearizableResource, title: "the guarded sections are linearizable as atomic read-modify-writes",
-		judge: judgeResource, judgedFor: locked, demanded: true, oneHolder: true, distance: 20},
+		judge: judgeResource, judgedFor: unticked, demanded: true, oneHolder: true, distance: 20},
+	{name: AtMostOnce, title: "of each tick at most one client does the work",
+		judge: judgeOnce, judgedFor: ticked, demanded: true, oneHolder: true, distance: 21},
 	{name: HolderServed, title: "the fence refuses nothing that a client does inside its own validity",
 		judge: judgeHolderServed, promised: true, oneHolder: true, distance: 70},
 	{name: OrderedTokens, title: "a later grant has a strictly larger token",
@@ -64,21 +68,21 @@ var rows = []row{
 	{name: OwnerRelease, title: "nobody's release or renewal touches another owner's key",
 		judge: judgeOwners, keyed: true, oneHolder: true, distance: 90},
 	{name: DeadlockFree, title: "once the faults are lifted, somebody gets the lock within a stated bound",
-		judge: judgeDeadlock, promised: true, probed: true, timely: true, distance: 120},
+		judge: judgeDeadlock, freed: true, promised: true, probed: true, timely: true, distance: 120},
 	{name: MinorityTolerant, title: "with a minority of nodes down, hung or slow, the lock is still granted within a bound",
-		judge: judgeMinority, promised: true, timely: true, distance: 110},
+		judge: judgeMinority, freed: true, promised: true, timely: true, distance: 110},
 	{name: ComesBack, title: "a client whose connections went silent, while new ones work, gets the lock again within a bound",
-		judge: judgeComesBack, promised: true, probed: true, timely: true, distance: 107},
+		judge: judgeComesBack, freed: true, promised: true, probed: true, timely: true, distance: 107},
 	{name: NoOrphanLock, title: "no key stays for longer than the TTL after its owner no longer wants it",
 		judge: judgeOrphans, keyed: true, oneHolder: true, distance: 100},
 	{name: NothingStays, title: "without a fault no key of an attempt stays once the attempt is over",
-		judge: judgeNothingStays, keyed: true, timely: true, oneHolder: true, distance: 105},
+		judge: judgeNothingStays, freed: true, keyed: true, timely: true, oneHolder: true, distance: 105},
 	{name: NoResurrection, title: "no renewal brings back a lock that was gone from the nodes",
 		judge: judgeResurrections, keyed: true, oneHolder: true, distance: 140},
 	{name: ToldWhenLost, title: "a holder whose lock is gone from the nodes is told so within one TTL",
 		judge: judgeToldWhenLost, promised: true, keyed: true, timely: true, oneHolder: true, distance: 150},
 	{name: ToldAtRelease, title: "a release does not say that it gave back a lock which was gone, or is still there",
-		judge: judgeToldAtRelease, keyed: true, timely: true, oneHolder: true, distance: 160},
+		judge: judgeToldAtRelease, freed: true, keyed: true, timely: true, oneHolder: true, distance: 160},
 	{name: NoFalseAlarm, title: "a holder that has its lock is not told that it has lost it",
 		judge: judgeFalseAlarms, keyed: true, timely: true, oneHolder: true, distance: 155},
 	{name: StaysHeld, title: "a lock that renews stays its holder's for as long as the holder works and the nodes answer",
@@ -100,6 +104,10 @@ var rows = []row{
 func paired(w workload.Workload) bool { return w.Pair }
 
 func locked(w workload.Workload) bool { return !w.Pair }
+
+func ticked(w workload.Workload) bool { return w.Ticks }
+
+func unticked(w workload.Workload) bool { return locked(w) && !w.Ticks }
 
 // properties are those whose rows are so.
 func properties(so func(*row) bool) (list []Property) {

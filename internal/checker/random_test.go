@@ -44,6 +44,7 @@ func randomScript(r *rand.Rand) *script {
 	pending := map[string]history.F{}
 	s.h.Header.Quorum, s.h.Header.Renews = max(0, r.IntN(8)-4), true
 	s.h.Header.Permits = max(0, r.IntN(10)-7)
+	s.h.Header.AtLeast = max(0, r.Int64N(10)-8)
 	if r.IntN(8) == 0 {
 		s.h.Header.TTL, s.h.Header.Lease = 0, history.LeaseNone
 	}

@@ -29,6 +29,8 @@ type Header struct {
 	ChecksOrder bool `json:"checks_order,omitempty"`
 	// Permits: the lock is a semaphore, which so many clients may hold at once. 0: it is none.
 	Permits int `json:"permits,omitempty"`
+	// AtLeast is for how long, in ns, the lock stays from when it was asked for, also where it is released before.
+	AtLeast int64 `json:"at_least,omitempty"`
 	// LockKey is the name of the lock's key on the nodes.
 	LockKey string `json:"lock_key,omitempty"`
 	// Program: the lock is a program, of this version. Where its grants tell no end, they promise the TTL

@@ -32,6 +32,8 @@ type Grant struct {
 	// promise ends; Forever where the lock promised no end.
 	Until   time.Duration
 	Forever bool
+	// Asked is when it was asked for on the lock's clock, where the lock may stay after its release (Config.AtLeast).
+	Asked time.Duration
 	// Nodes are the indices of the nodes that granted, in the order asked.
 	Nodes []int
 	// Local marks a re-entry that asked no node.

@@ -3,7 +3,7 @@ package lock
 func init() {
 	extending := singleNode("set-nx-px", "SET NX PX with a value of its own, released by compare and delete: "+
 		"the single-node lock of the Redis documentation", "", ownedMistakes, setNX, compareAndDelete)
-	extending.Extends, extending.Endless, extending.Mistakes = true, true, ownedMistakes.and(renewalMistakes)
+	extending.Extends, extending.Endless, extending.StaysAtLeast, extending.Mistakes = true, true, true, ownedMistakes.and(renewalMistakes)
 	extending.Mistakes.SameValue = true
 	register(extending)
 	constant := singleNode("constant-value", "SET NX PX with the same value for everybody and a plain DEL: "+

@@ -115,7 +115,19 @@ func (l *single) renew(c command.Command) Result {
 	return Result{Outcome: OK}
 }
 
-func (l *single) Release(g Grant) Result { return l.Mistakes.answerRelease(l.give(l, g)) }
+// Release gives the lock back at once, or once the time is over for which it stays at least.
+func (l *single) Release(g Grant) Result {
+	give := l.give
+	if rest := g.Asked + l.AtLeast - l.now(); l.AtLeast > 0 && rest > 0 {
+		give = func(l *single, g Grant) Result { return deleted(l.do(l.endIn(g.Owner, rest)), notOurs) }
+	}
+	return l.Mistakes.answerRelease(give(l, g))
+}
+
+// endIn lets the key end some time from now, if it is still the owner's.
+func (l *single) endIn(owner string, rest time.Duration) command.Command {
+	return command.Eval(extendScript, []string{l.Key}, owner, command.Itoa(command.Milliseconds(rest)))
+}
 
 func (l *single) Remaining(g Grant) time.Duration { return g.Until - l.now() }
 
@@ -132,7 +144,7 @@ func (l *single) do(c command.Command) command.Reply {
 
 // leased is a grant for the TTL, counted from start; without a TTL for ever.
 func (l *single) leased(owner string, start time.Duration) Grant {
-	g := Grant{Owner: owner, Until: l.until(start), Forever: l.TTL == 0}
+	g := Grant{Owner: owner, Until: l.until(start), Forever: l.TTL == 0, Asked: start}
 	if !l.linearizable {
 		g.Nodes = []int{0}
 	}
@@ -185,10 +197,12 @@ func compareAndDelete(l *single, g Grant) Result {
 	if l.deleteOwn != nil {
 		c = l.deleteOwn(l.Key, g.Owner)
 	}
-	return deleted(l.do(c), "not ours any more")
+	return deleted(l.do(c), notOurs)
 }
 
-// deleted is the outcome of a command that answers how many keys it deleted.
+const notOurs = "not ours any more"
+
+// deleted is the outcome of a command that answers how many keys it deleted, or gave another end.
 func deleted(r command.Reply, none string) Result {
 	switch {
 	case r.Outcome == command.Unknown:

@@ -356,3 +356,34 @@ func TestUnknownAttemptIsNotRepeated(t *testing.T) {
 		t.Errorf("%+v; asked %q", r, tb.nodes[0].Asked)
 	}
 }
+
+// A lock that stays for a while is free when that time is over, however soon it was released. A release compares the owner, and one after
+// that time frees the lock at once.
+func TestStaysAtLeast(t *testing.T) {
+	c := single("set-nx-px")
+	c.AtLeast = 600 * time.Millisecond
+	for _, after := range []time.Duration{20 * time.Millisecond, 700 * time.Millisecond} {
+		tb := newTable(1)
+		_, l1 := tb.sit(t, "c1", c)
+		_, l2 := tb.sit(t, "c2", c)
+		g, _ := l1.Acquire()
+		tb.T += after
+		if r := l1.Release(g); r.Outcome != lock.OK {
+			t.Errorf("after %v: release: %+v", after, r)
+		}
+		if rest := c.AtLeast - after; rest > 0 {
+			tb.T += rest - 2*time.Millisecond
+			if _, r := l2.Acquire(); r.Outcome != lock.Fail {
+				t.Errorf("after %v: c2 asks before the time is over: %+v", after, r)
+			}
+			tb.T += 4 * time.Millisecond
+		}
+		g2, r := l2.Acquire()
+		if r.Outcome != lock.OK {
+			t.Errorf("after %v: c2 asks when the time is over: %+v", after, r)
+		}
+		if r := l1.Release(g); r.Outcome != lock.Fail || tb.held(g2.Owner) != 1 {
+			t.Errorf("after %v: c1 releases what c2 has: %+v", after, r)
+		}
+	}
+}

@@ -31,6 +31,9 @@ func (d *decoder) check(s *Setup) {
 		d.ProblemAt("lock.node_timeout", "%v is not shorter than the ttl %v", s.Lock.NodeTimeout, s.Lock.TTL).Hint =
 			"the timeout for one node should be small beside the ttl"
 	}
+	if s.Lock.AtLeast > s.Lock.TTL && d.Sound("lock.ttl", "lock.at_least") {
+		d.ProblemAt("lock.at_least", "%v is longer than the ttl %v, after which the lock ends anyway", s.Lock.AtLeast, s.Lock.TTL)
+	}
 	d.checkEndless(s)
 	d.checkFit(s)
 	d.checkExtension(s)
@@ -59,6 +62,10 @@ func (d *decoder) checkAlgorithm(s *Setup) {
 		d.ProblemAt(key, "%s uses %s, not %d", algorithm.Name, algorithm.NodeRange(), n)
 	}
 	d.checkPermits(s, algorithm)
+	if s.Lock.AtLeast > 0 && !algorithm.StaysAtLeast {
+		d.ProblemAt("lock.at_least", "%s is free once it is released", algorithm.Name).Hint =
+			"these can stay: " + strings.Join(locksThat(func(a lock.Algorithm) bool { return a.StaysAtLeast }), ", ")
+	}
 	if !slices.Contains(algorithm.Tokens, s.Fencing.Tokens) {
 		d.ProblemAt("fencing.tokens", "%s has no tokens %q", algorithm.Name, s.Fencing.Tokens).Allowed =
 			namesOf(algorithm.Tokens, func(t lock.Tokens) string { return string(t) })

@@ -109,7 +109,8 @@ func (Abilities) Tag() string {
 func (s *Setup) NotApplicable(r *program.Ready) string {
 	for _, reason := range []func(*program.Ready) string{
 		s.takesNoLock, s.wantsOtherNodes, s.wantsRedis, s.wantsOtherTTL,
-		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsOneObject, s.wantsPermits, s.wantsExtension, s.wantsLeaseToEnd, s.wantsForgetting,
+		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsOneObject, s.wantsPermits, s.wantsAtLeast, s.wantsExtension, s.wantsLeaseToEnd,
+		s.wantsForgetting,
 		s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
 	} {
 		if text := reason(r); text != "" {
@@ -243,6 +244,13 @@ func (s *Setup) wantsPermits(r *program.Ready) string {
 		return ""
 	}
 	return "the lock is to have " + words.Count(s.Lock.Permits, "permit") + ", and one client holds it at a time"
+}
+
+func (s *Setup) wantsAtLeast(r *program.Ready) string {
+	if s.Lock.AtLeast == 0 || r.Has(program.StaysAtLeast) {
+		return ""
+	}
+	return fmt.Sprintf("the lock is to stay for %v, also if it is released before, and its release frees it", s.Lock.AtLeast)
 }
 
 func (s *Setup) wantsExtension(r *program.Ready) string {

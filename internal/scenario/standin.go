@@ -67,6 +67,9 @@ func Describe(c lock.Config, version string) program.Ready {
 	if a.Semaphore {
 		r.Can = append(r.Can, program.HasPermits)
 	}
+	if a.StaysAtLeast {
+		r.Can = append(r.Can, program.StaysAtLeast)
+	}
 	if a.Extends {
 		r.Can = append(r.Can, program.Extends)
 	}
@@ -106,7 +109,7 @@ func (v Variant) With(s *StandIn) Variant {
 	} else {
 		v.Setup.Lock, v.Setup.Fencing.Tokens = s.builtIn(&v.Setup)
 		kept = func(setting string) bool {
-			return slices.ContainsFunc([]string{"key", "ttl", "permits", "node_timeout", "retry"}, func(key string) bool {
+			return slices.ContainsFunc([]string{"key", "ttl", "permits", "at_least", "node_timeout", "retry"}, func(key string) bool {
 				return strings.HasPrefix(setting, "lock."+key)
 			})
 		}
@@ -123,7 +126,7 @@ func (v Variant) With(s *StandIn) Variant {
 func (s *StandIn) builtIn(setup *Setup) (lock.Config, lock.Tokens) {
 	c, told := StandardLock(s.BuiltIn.Algorithm), setup.Lock
 	c.Mistakes, c.Key, c.TTL, c.NodeTimeout, c.Retry = s.BuiltIn.Mistakes, told.Key, told.TTL, told.NodeTimeout, told.Retry
-	c.Permits = told.Permits
+	c.Permits, c.AtLeast = told.Permits, told.AtLeast
 	a, _ := lock.Lookup(c.Algorithm)
 	tokens := setup.Fencing.Tokens
 	if tokens != lock.NoTokens && a.Consensus {

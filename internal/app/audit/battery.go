@@ -56,7 +56,7 @@ func ask(s *scenario.Scenario, own *scenario.StandIn) question {
 				continue
 			}
 			v.Setup.Lock = lock.Config{Program: v.Setup.Lock.Program, Key: v.Setup.Lock.Key, TTL: v.Setup.Lock.TTL,
-				NodeTimeout: v.Setup.Lock.NodeTimeout, Retry: v.Setup.Lock.Retry, Permits: v.Setup.Lock.Permits}
+				NodeTimeout: v.Setup.Lock.NodeTimeout, Retry: v.Setup.Lock.Retry, Permits: v.Setup.Lock.Permits, AtLeast: v.Setup.Lock.AtLeast}
 			isAlike := func(o scenario.Variant) bool { return reflect.DeepEqual(o.Setup, v.Setup) }
 			if asks(s.Guarantee, &v) != wanted || slices.ContainsFunc(alike, isAlike) {
 				continue

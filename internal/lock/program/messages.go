@@ -90,12 +90,14 @@ const (
 	KeepsOneObject Ability = "one-object"
 	// HasPermits: the lock can be a semaphore: setup may say how many clients may hold it at once.
 	HasPermits Ability = "permits"
+	// StaysAtLeast: setup may say for how long the lock stays at least, also where it is released before.
+	StaysAtLeast Ability = "at-least"
 )
 
 // Abilities are all of them.
 func Abilities() []Ability {
 	return []Ability{TellsValidity, Renews, TellsLoss, Extends, Forgets, TellsToken, TellsOwner, AsksSentinels, AsksCluster, KeepsBusy,
-		SetsUpAgain, DoesWithoutTTL, KeepsOneObject, HasPermits}
+		SetsUpAgain, DoesWithoutTTL, KeepsOneObject, HasPermits, StaysAtLeast}
 }
 
 // Class says what keeps the lock.
@@ -277,6 +279,9 @@ type Lock struct {
 	NodeTimeoutMS float64  `json:"node_timeout_ms"`
 	// Permits is how many clients may hold the lock at once; 0, or not there: one, as any lock. Only programs that can HasPermits are told.
 	Permits int `json:"permits,omitempty"`
+	// AtLeastMS is how long the lock stays at least from when it was asked for, also where it is released before. 0, or not there: a
+	// release frees it. Only programs that can StaysAtLeast are told.
+	AtLeastMS float64 `json:"at_least_ms,omitempty"`
 	// Options are further settings of the scenario's lock; a program may ignore them.
 	Options json.RawMessage `json:"options,omitempty"`
 }

@@ -5,7 +5,7 @@ import "time"
 func init() {
 	register(Workload{
 		Name: "jobs", Title: "run each tick's job once", Settings: []string{"skew", "hold"},
-		Empty: true, Writes: 1, Cell: Cell{Data: JobsData, Wrote: "ran the job of tick", Writes: "runs the job of tick",
+		Empty: true, Ticks: true, Writes: 1, Cell: Cell{Data: JobsData, Wrote: "ran the job of tick", Writes: "runs the job of tick",
 			Item: "the job of tick", Twice: "ran twice"},
 		run: Plan.jobs,
 	})

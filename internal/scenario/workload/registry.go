@@ -35,6 +35,8 @@ type Workload struct {
 	// Cell is what each cell of the resource is, but for those in Cells.
 	Cell  Cell
 	Cells map[string]Cell
+	// Ticks: the sections of one number are of one tick, whose work one client is to do.
+	Ticks bool
 	// Together are the cells that a section changes as a whole.
 	Together []string
 	run      func(Plan, Session)

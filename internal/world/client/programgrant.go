@@ -130,7 +130,7 @@ func (s *SetupMessage) ProgramSetup(points []string) (program.Setup, error) {
 	p := program.Setup{
 		Client: s.Client, Seed: s.Seed & (1<<53 - 1), // exact in any language's JSON
 		Lock: program.Lock{Key: c.Key, TTLMS: program.TTLMS(c.TTL), NodeTimeoutMS: program.MS(c.NodeTimeout), Permits: c.Permits,
-			Options: text},
+			AtLeastMS: program.MS(c.AtLeast), Options: text},
 		Topology: program.Independent, BusyMS: busy, OneObject: oneObject,
 		Points: slices.DeleteFunc(slices.Clone(s.Points), func(name string) bool { return !slices.Contains(points, name) }),
 	}

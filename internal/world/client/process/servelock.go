@@ -199,6 +199,9 @@ func (s *servedLock) configure(l *program.Lock) (consensus *client.Address, err 
 		c.Mistakes.SwitchOff(rule)
 	}
 	c.TTL, c.NodeTimeout = l.TTL(), program.Duration(l.NodeTimeoutMS)
+	if s.algorithm.StaysAtLeast {
+		c.AtLeast = program.Duration(l.AtLeastMS)
+	}
 	if s.algorithm.Semaphore {
 		c.Permits = max(l.Permits, 1)
 	}

@@ -82,7 +82,8 @@ type Program struct {
 	// lock whose grant is dropped; busy: the goroutine that got the lock computes
 	// after each grant for as long as the simulator asks, as the user's code would;
 	// no-ttl: a Setup.TTL of 0 is none; one-object: the lock object is what Object gives;
-	// permits: Setup.Permits is how many clients may hold the lock at once; and
+	// permits: Setup.Permits is how many clients may hold the lock at once;
+	// at-least: the lock stays for Setup.AtLeast, also if it is released before; and
 	// setup-again: the lock can be opened again, for another trial, after what was given to
 	// Setup.OnClose. math/rand begins anew then, in a program that has the directive
 	// //go:debug randseednop=0; math/rand/v2 cannot.
@@ -124,6 +125,8 @@ type Setup struct {
 	OneObject bool `json:"one_object"`
 	// Permits is how many clients may hold the lock at once: 1, unless the program can have permits.
 	Permits int `json:"-"`
+	// AtLeast is for how long the lock stays from when it was asked for, also if it is released before: 0, unless the program can at-least.
+	AtLeast time.Duration `json:"-"`
 	point   func(name string)
 	closers *[]func()
 	object  *object

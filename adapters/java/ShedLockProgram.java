@@ -13,14 +13,15 @@ final class ShedLockProgram {
     public static void main(String[] args) {
         boolean safe = List.of(args).contains("--safe");
         SimAdapter.serve(new SimAdapter.Program("ShedLock" + (safe ? ", safe update" : ""), Library.version(RedisLockProvider.class), "single", "job-lock:default:{key}")
-                .with("homepage", "https://github.com/lukas-krecan/ShedLock").with("about", "client Lettuce with its defaults").can("sentinel", "cluster"), setup -> {
+                .with("homepage", "https://github.com/lukas-krecan/ShedLock").with("about", "client Lettuce with its defaults").can("sentinel", "cluster", "at-least"), setup -> {
             LockProvider provider = provider(setup, safe);
             return wait -> {
                 long end = wait == null ? Long.MAX_VALUE : System.nanoTime() + (long) (wait * 1e6);
                 long begin = SpringProgram.BROKE.get();
                 var lease = Duration.ofMillis(setup.ttl().longValue());
+                var atLeast = Duration.ofMillis((long) setup.atLeast()); // lockAtLeastFor
                 while (true) {
-                    var lock = provider.lock(new LockConfiguration(Instant.now(), setup.key(), lease, Duration.ZERO));
+                    var lock = provider.lock(new LockConfiguration(Instant.now(), setup.key(), lease, atLeast));
                     if (lock.isPresent()) {
                         SimpleLock held = lock.get();
                         return new SimAdapter.Grant(held::unlock);

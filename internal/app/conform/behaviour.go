@@ -95,6 +95,46 @@ func hasPermits(ctx context.Context, s *suite) error {
 	return s.give(ctx, c2, h2)
 }
 
+// staysAtLeast gives a lock back that is to stay for half a TTL, and sees that another client is refused meanwhile, and gets it before the
+// TTL is over.
+func staysAtLeast(ctx context.Context, s *suite) error {
+	s.closeAll()
+	defer s.closeAll()
+	s.atLeast = s.ttl() / 2
+	c2, err := s.client(ctx, "c2")
+	if err != nil {
+		return err
+	}
+	c1, h, err := s.takes(ctx, "c1")
+	if err != nil {
+		return err
+	}
+	if err := s.give(ctx, c1, h); err != nil {
+		return err
+	}
+	a, err := s.acquire(ctx, c2, s.ttl()/8)
+	if err != nil {
+		return err
+	}
+	if took := s.place.latest() - h.asked; a.Type == program.Acquired && took >= s.atLeast {
+		return errLate
+	} else if a.Type == program.Acquired {
+		return c2.finding(fmt.Sprintf("c2 got the lock %v after c1 had asked for it; c1 had released it, and it is to stay for %v",
+			round(took), s.atLeast),
+			"refused or unknown, until that time is over",
+			`let a release give the key the rest of lock.at_least_ms in setup as its end; or do not say that the program can "at-least"`)
+	}
+	h2, err := s.get(ctx, c2)
+	if err != nil {
+		return amend(err, fmt.Sprintf("c1 had released it, and it was to stay for %v", s.atLeast), "let the key end when that time is over")
+	}
+	if took := h2.answered - h.asked; took > s.ttl() {
+		return c2.finding(fmt.Sprintf("c2 waited for the lock, and got it %v after c1 had asked for it; c1 had released it at once", round(took)),
+			fmt.Sprintf("acquired once the %v are over for which it stays", s.atLeast), "let a release end the key before its TTL is over")
+	}
+	return s.give(ctx, c2, h2)
+}
+
 func freeAfterRelease(ctx context.Context, s *suite) error {
 	c2, err := s.client(ctx, "c2")
 	if err != nil {

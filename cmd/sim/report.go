@@ -13,7 +13,7 @@ import (
 
 func newReportCommand(a *cli) *cobra.Command {
 	var format, out, variant string
-	var svg, png bool
+	var svg, png, pdf bool
 	c := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Judge a stored run again and rewrite its report",
@@ -26,18 +26,20 @@ expected is undecided (exit code 2).
 
 --svg and --png write the picture of one variant alone, for a README or a review: the
 first with a violation, or that of --variant. An SVG follows its reader's choice of light
-or dark. A PNG is made by Chromium or Chrome, if that is installed.
+or dark. --pdf writes the whole page, as it is printed, for a design review. Chromium or
+Chrome makes PNGs and PDFs, if it is installed.
 
 The exit code is that of the run, as of sim run, whatever is written.`,
 		Example: `  sim report reports/latest
   sim report reports/latest --svg
   sim report reports/latest --png --variant unfenced -o gc-pause.png
+  sim report reports/latest --pdf
   sim report reports/gc-pause/20261120-204501-42 --format text`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			picture := svg || png
-			if svg && png || picture && c.Flags().Changed("format") {
-				return app.Usagef("--format, --svg and --png do not go together: choose one")
+			if svg && png || pdf && picture || (pdf || picture) && c.Flags().Changed("format") {
+				return app.Usagef("--format, --svg, --png and --pdf do not go together: choose one")
 			}
 			if variant != "" && !picture {
 				return app.Usagef("--variant goes with --svg or --png")
@@ -49,6 +51,8 @@ The exit code is that of the run, as of sim run, whatever is written.`,
 			switch {
 			case picture:
 				out, err = a.writePicture(c.Context(), t, variant, out, png)
+			case pdf:
+				out, err = a.writePDF(c.Context(), t, out)
 			case format == "html" && out == "":
 				out, err = t.Report, t.Keep()
 			default:
@@ -75,6 +79,7 @@ The exit code is that of the run, as of sim run, whatever is written.`,
 		"write to this file, - for stdout (default: the run's report.html, or stdout for other formats)")
 	c.Flags().BoolVar(&svg, "svg", false, "write the picture alone, as an SVG file (default: report.svg in the run's folder)")
 	c.Flags().BoolVar(&png, "png", false, "write the picture alone, as a PNG file (default: report.png in the run's folder)")
+	c.Flags().BoolVar(&pdf, "pdf", false, "write the whole page as a PDF file (default: report.pdf in the run's folder)")
 	c.Flags().StringVar(&variant, "variant", "", "the variant whose picture is wanted")
 	registerWords(c, "format", []string{"html", "text", "json", "junit", "markdown"})
 	return c

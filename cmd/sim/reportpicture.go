@@ -24,7 +24,9 @@ func (a *cli) writePicture(ctx context.Context, t *trial.Trial, variant, out str
 	}
 	suffix, data := ".svg", svg.Bytes()
 	if png {
-		if data, err = rasterize(ctx, data, width, height); err != nil {
+		// Twice as large, so that it stays sharp.
+		if data, err = draw(ctx, "--png", "picture.svg", data, "--screenshot", "--force-device-scale-factor=2", "--hide-scrollbars",
+			fmt.Sprintf("--window-size=%d,%d", width, height)); err != nil {
 			return "", err
 		}
 		suffix = ".png"
@@ -38,35 +40,53 @@ func (a *cli) writePicture(ctx context.Context, t *trial.Trial, variant, out str
 	})
 }
 
-// rasterize has a browser draw an SVG, twice as large, so that it stays sharp.
-func rasterize(ctx context.Context, svg []byte, width, height int) ([]byte, error) {
+// writePDF writes the whole page of a run as it is printed, and returns the file.
+func (a *cli) writePDF(ctx context.Context, t *trial.Trial, out string) (string, error) {
+	var page bytes.Buffer
+	if err := report.WriteHTML(&page, t.Result); err != nil {
+		return "", err
+	}
+	data, err := draw(ctx, "--pdf", "report.html", page.Bytes(), "--print-to-pdf", "--no-pdf-header-footer")
+	if err != nil {
+		return "", err
+	}
+	if out == "" {
+		out = filepath.Join(filepath.Dir(t.Report), "report.pdf")
+	}
+	return out, a.toOutput(out, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// draw has a browser draw a file of ours for a flag of sim report. as is the browser's own flag for what it writes.
+func draw(ctx context.Context, flag, name string, page []byte, as string, args ...string) ([]byte, error) {
 	browser := machine.FindBrowser()
 	if browser == "" {
 		return nil, &app.ExitError{Code: app.ExitEnvironment,
-			Err: fmt.Errorf("--png needs Chromium or Chrome, and none was found; --svg needs neither")}
+			Err: fmt.Errorf("%s needs Chromium or Chrome, and none was found; the page and --svg need neither", flag)}
 	}
 	dir, err := machine.Scratch()
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	source, target := filepath.Join(dir, "picture.svg"), filepath.Join(dir, "picture.png")
-	if err := os.WriteFile(source, svg, 0o600); err != nil {
+	source, target := filepath.Join(dir, name), filepath.Join(dir, "drawn")
+	if err := os.WriteFile(source, page, 0o600); err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("%s did not draw the picture within a minute", browser))
+	ctx, stop := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("%s did not draw the page within a minute", browser))
 	defer stop()
-	args := []string{"--headless", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--force-device-scale-factor=2",
-		"--user-data-dir=" + filepath.Join(dir, "profile"), fmt.Sprintf("--window-size=%d,%d", width, height), "--screenshot=" + target}
+	args = append(args, "--headless", "--disable-gpu", "--no-first-run", "--user-data-dir="+filepath.Join(dir, "profile"), as+"="+target)
 	if os.Geteuid() == 0 {
 		args = append(args, "--no-sandbox") // Chromium refuses to run as root with its sandbox; the page is our own
 	}
 	if text, err := machine.Output(ctx, browser, append(args, "file://"+source)...); err != nil {
-		return nil, fmt.Errorf("%s failed to draw the picture: %w %s", browser, err, text)
+		return nil, fmt.Errorf("%s failed to draw the page: %w %s", browser, err, text)
 	}
 	data, err := os.ReadFile(target)
 	if err != nil {
-		return nil, fmt.Errorf("%s drew no picture: %w", browser, err)
+		return nil, fmt.Errorf("%s drew nothing: %w", browser, err)
 	}
 	return data, nil
 }

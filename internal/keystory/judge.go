@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
@@ -53,7 +54,7 @@ func (k *Lock) set(a *act, before command.Key) {
 	if back == nil || back.shared || a.wouldNX || a.entry || !plainSet(a.changed) {
 		return
 	}
-	k.find(BroughtBack, !back.exclusively, a.at, "%s sets the key anew for %s, whose lock had ended%s (%s)",
+	k.find(BroughtBack, !back.exclusively || !back.isOver(a.source), a.at, "%s sets the key anew for %s, whose lock had ended%s (%s)",
 		a.name(), back.Owner, earlier(a.at, back.End), back.How)
 }
 
@@ -80,7 +81,9 @@ func (k *Lock) overwritten(a *act, before, is command.Key) {
 	}
 	renews := len(a.changed) > 3 && slices.ContainsFunc(a.changed[3:], func(word string) bool { return strings.EqualFold(word, "XX") })
 	h.told = true
-	k.find(OverwrittenKey, renews && !a.entry || a.script && a.compared, a.at, "%s%s writes %s in the place of %s, which held the lock%s",
+	// An append-only file has neither XX nor what a script compared: an owner may have renewed its lock with a new value.
+	h.perhaps = a.entry || renews || a.script && a.compared
+	k.find(OverwrittenKey, h.perhaps, a.at, "%s%s writes %s in the place of %s, which held the lock%s",
 		a.name(), k.over(a.source), k.owner(is), h.Owner, left(before, a.at))
 	k.ended(Overwritten, a.at, a.source)
 }
@@ -221,6 +224,24 @@ func (k *Lock) ended(how Ending, at Time, by string) {
 	}
 }
 
+// isOver reports that what comes over a connection and names the owner of a hold comes from that owner: it took or renewed the lock over it, or
+// its value is one that nobody else writes. Every client may write a value such as "1" or "locked".
+func (h *Hold) isOver(source string) bool {
+	return h.Source == source || slices.Contains(h.renewers, source) || slices.ContainsFunc(h.values, unique)
+}
+
+// unique reports that a value looks as if it was made for one owner alone: it is long, and has what a random one has.
+func unique(value string) bool {
+	const long, differ = 16, 8
+	seen := make(map[rune]bool)
+	digit := false
+	for _, r := range value {
+		seen[r] = true
+		digit = digit || unicode.IsDigit(r)
+	}
+	return len(value) >= long && digit && len(seen) >= differ
+}
+
 // pastOf is the latest hold that had the value of a key; nil: there is none.
 func (k *Lock) pastOf(is command.Key) *Hold {
 	for _, v := range valuesOf(is) {
@@ -277,6 +298,9 @@ func (k *Lock) renewed(a *act, before command.Key) {
 		return
 	}
 	k.Totals.Renewals++
+	if a.source != h.Source && len(h.renewers) < mostRenewers && !slices.Contains(h.renewers, a.source) {
+		h.renewers = append(h.renewers, a.source)
+	}
 	text := h.Owner + " renews it" + k.over(a.source)
 	if ttl, ok := h.expires.since(a.at.inMs()); ok {
 		k.Totals.TTL = max(k.Totals.TTL, ttl)
@@ -316,10 +340,10 @@ func (k *Lock) removed(a *act, before command.Key) {
 		k.tell(a.at, "%s gives it back%s%s", h.Owner, k.over(a.source), after(h, a.at))
 		k.ended(Released, a.at, a.source)
 		return
-	case k.namesAnother(a) != nil:
+	case !named && k.namesAnother(a) != nil:
 		o := k.namesAnother(a)
 		h.told = true
-		k.find(ByAnother, false, a.at, "%s of %s ended the lock of %s%s%s", a.name(), o.Owner, h.Owner, k.over(a.source), left(before, a.at))
+		k.find(ByAnother, !o.isOver(a.source), a.at, "%s of %s ended the lock of %s%s%s", a.name(), o.Owner, h.Owner, k.over(a.source), left(before, a.at))
 		k.ended(Removed, a.at, a.source)
 		return
 	case a.compared:
@@ -343,6 +367,9 @@ func (k *Lock) removed(a *act, before command.Key) {
 
 // namesAnother is an owner of before whom a step names, and not the holder.
 func (k *Lock) namesAnother(a *act) *Hold {
+	if !isScript(a.lines[0]) {
+		return nil // its other words are numbers and keys
+	}
 	for _, word := range named(a.lines[0]) {
 		if o := k.past[word]; o != nil && !o.shared {
 			return o
@@ -453,11 +480,14 @@ func (k *Lock) cameLate(a *act) {
 		switch h.How {
 		case RanOut:
 			h.told = true
-			k.find(NotRenewed, false, a.at, "%s came back to its lock%s (%s): its TTL had run out%s%s", h.Owner, k.over(a.source), a.name(),
+			k.find(NotRenewed, !h.isOver(a.source), a.at, "%s came back to its lock%s (%s): its TTL had run out%s%s", h.Owner, k.over(a.source), a.name(),
 				earlier(a.at, h.End), k.holder())
 		case Removed, Evicted, Vanished:
+			if h.Source != "" && h.Source == h.By {
+				continue // whoever took it ended it, and makes sure
+			}
 			h.told = true
-			k.find(ByAnother, false, a.at, "%s came back to its lock%s (%s), so it had not given it back: it had been ended%s%s%s", h.Owner,
+			k.find(ByAnother, !h.isOver(a.source), a.at, "%s came back to its lock%s (%s), so it had not given it back: it had been ended%s%s%s", h.Owner,
 				k.over(a.source), a.name(), earlier(a.at, h.End), k.over(h.By), k.holder())
 		case Released, Overwritten, Unknown:
 		}
@@ -472,8 +502,8 @@ func (k *Lock) holder() string {
 	return ", and " + k.hold.Owner + " has it"
 }
 
-// wrote tells that somebody wrote what the lock protects. byConnection: nothing but its connection says who it was.
-func (k *Lock) wrote(h *Hold, words []string, now Time, byConnection bool) {
+// wrote tells that somebody wrote what the lock protects, over a connection. byConnection: nothing but its connection says who it was.
+func (k *Lock) wrote(h *Hold, words []string, now Time, source string, byConnection bool) {
 	if !h.Over || h.shared || byConnection && (h.How == Released || h.How == Unknown) {
 		return
 	}
@@ -483,7 +513,24 @@ func (k *Lock) wrote(h *Hold, words []string, now Time, byConnection bool) {
 			k.story.connection(h.Source), h.Owner, ended)
 		return
 	}
-	k.find(WroteWithout, false, now, "%s names %s, whose lock %s", what, h.Owner, ended)
+	holders := k.hold != nil && source != "" && k.hold.Source == source
+	k.find(WroteWithout, holders || h.perhaps || k.mayBeLegal(h, now), now, "%s names %s, whose lock %s", what, h.Owner, ended)
+}
+
+// onTheWay is how long a write may have been on its way over another connection while the owner gave the lock back.
+const onTheWay = 50 * time.Millisecond
+
+// mayBeLegal reports that an owner that gave its lock back may write: the write was on its way before, or, where the value is a name, the
+// same owner may have another lock that was not seen. A file says only that the lock was removed.
+func (k *Lock) mayBeLegal(h *Hold, now Time) bool {
+	d, known := now.since(h.End)
+	switch {
+	case h.How == Unknown:
+		return k.hold == nil && (!known || d < inSecond)
+	case h.How == Released:
+		return d < onTheWay || !slices.ContainsFunc(h.values, unique)
+	}
+	return false
 }
 
 // Tick says what time it is, for what is found by time alone.

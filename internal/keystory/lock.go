@@ -108,7 +108,14 @@ type Hold struct {
 	told bool
 	// shared: another connection asked for the lock with the same value, so it says nothing of who it is.
 	shared bool
+	// renewers are other connections over which it was renewed.
+	renewers []string
+	// perhaps: it may have been its owner who wrote another value over it.
+	perhaps bool
 }
+
+// mostRenewers bounds the connections that are kept of a hold.
+const mostRenewers = 64
 
 // Ending says how a hold ended.
 type Ending uint8
@@ -212,6 +219,7 @@ func (k *Lock) replay(a *act, l *monitor.Line, at command.Span) {
 	a.compared = a.compared || a.open == nil && comparing(l.Args)
 	if after := r.Outcomes(done, command.Key{})[0].After; after.Holds != command.Absent && after.Holds != command.Unclear {
 		a.would, a.wouldNX = after, a.script || a.queued || refusesHeld(r, done)
+		k.story.noteAsks(valuesOf(after), k)
 	}
 	change := r.See(done, false)
 	k.log.Now = keylog.Line{DB: l.DB, Args: l.Args, Caller: a.source, Span: at, Text: a.lines[0]}

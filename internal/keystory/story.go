@@ -12,6 +12,7 @@
 package keystory
 
 import (
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,6 +83,8 @@ type Story struct {
 	names    map[string]string
 	// values has the latest hold of each value, sources that of each connection.
 	values, sources map[string]*Hold
+	// others has the one lock that a value has asked for, noLock where it is another than those that are followed, or there are several.
+	others map[string]*Lock
 }
 
 type id struct {
@@ -92,7 +95,8 @@ type id struct {
 // New begins a story.
 func New(o Options) *Story {
 	return &Story{o: o, locks: make(map[id]*Lock), scripts: make(map[string]command.Can), watching: make(map[string]bool),
-		names: make(map[string]string), values: make(map[string]*Hold), sources: make(map[string]*Hold)}
+		names: make(map[string]string), values: make(map[string]*Hold), sources: make(map[string]*Hold),
+		others: make(map[string]*Lock)}
 }
 
 // Locks are those whose keys were seen, in the order in which they were.
@@ -119,6 +123,7 @@ func (s *Story) SeeLine(l monitor.Line) {
 			}
 		}
 	}
+	s.noteCall(&l)
 	if !p.More {
 		s.Settle()
 	}
@@ -312,12 +317,7 @@ func (s *Story) writesResource(words []string) bool {
 // seeWrite looks whether whoever writes what locks protect has its lock. source is its connection; empty: nobody knows. window is when the
 // command was carried out; nil: the story itself says when keys have run out.
 func (s *Story) seeWrite(words []string, now Time, source string, window *command.Span) {
-	var named *Hold
-	for _, word := range words[1:] {
-		if named = s.valueIn(word); named != nil {
-			break
-		}
-	}
+	named := s.ownerNamed(words[1:])
 	byConnection := named == nil
 	if byConnection {
 		named = s.sources[source]
@@ -328,21 +328,106 @@ func (s *Story) seeWrite(words []string, now Time, source string, window *comman
 	if window != nil && named.lock.act == nil {
 		named.lock.overdue(*window)
 	}
-	named.lock.wrote(named, words, now, byConnection)
+	if h := named.lock.hold; h != nil && !byConnection && slices.ContainsFunc(words[1:], func(word string) bool { return has(word, h.values) }) {
+		return
+	}
+	named.lock.wrote(named, words, now, source, byConnection)
 }
 
-// valueIn finds the value of an owner in a word, as the word itself or as a part of it, as in JSON; nil: there is none.
-func (s *Story) valueIn(word string) *Hold {
-	if h := s.values[word]; h != nil {
-		return h
-	}
-	apart := func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'{}[](),;=|", r) }
-	for part := range strings.FieldsFuncSeq(word[:min(len(word), mostLooked)], apart) {
-		if h := s.values[part]; h != nil {
-			return h
+// ownerNamed is the hold whose owner some words name, a hold that lasts before one that is over; nil: there is none.
+func (s *Story) ownerNamed(words []string) (named *Hold) {
+	for _, word := range words {
+		for part := range partsOf(word) {
+			h := s.values[part]
+			if h != nil && s.others[part] != nil && s.others[part] != h.lock {
+				h = ofSeveral
+			}
+			switch {
+			case h == ofSeveral || h != nil && !h.Over:
+				return h
+			case named == nil:
+				named = h
+			}
 		}
 	}
-	return nil
+	return named
+}
+
+// partsOf are a word and its parts, as in JSON.
+func partsOf(word string) iter.Seq[string] {
+	apart := func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'{}[](),;=|", r) }
+	return func(yield func(string) bool) {
+		if !yield(word) {
+			return
+		}
+		for part := range strings.FieldsFuncSeq(word[:min(len(word), mostLooked)], apart) {
+			if !yield(part) {
+				return
+			}
+		}
+	}
+}
+
+// has reports that a word or a part of it is one of some values.
+func has(word string, values []string) bool {
+	for part := range partsOf(word) {
+		if slices.Contains(values, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// noLock is in the place of a lock that is not followed.
+var noLock = &Lock{}
+
+// noteAsks takes note of the values with which a command asks for a lock, whether it gets it or not: k, or nil for one that is not followed.
+// A value that may have several locks says nothing of which of them its owner needs.
+func (s *Story) noteAsks(values []string, k *Lock) {
+	if s.o.Resource == nil {
+		return
+	}
+	if k == nil {
+		k = noLock
+	}
+	for _, v := range values {
+		if len(v) < shortest {
+			continue
+		}
+		switch before, known := s.others[v]; {
+		case !known && len(s.others) < mostValues:
+			s.others[v] = k
+		case known && before != k:
+			s.others[v] = noLock
+		}
+	}
+}
+
+// noteCall takes note of whom a script names, and of who asks for a lock that is not followed.
+func (s *Story) noteCall(l *monitor.Line) {
+	switch name := strings.ToUpper(l.Args[0]); {
+	case s.o.Resource == nil || s.writesResource(l.Args):
+	case isScript(l.Args):
+		followed := slices.ContainsFunc(scriptKeys(l.Args), s.o.Resource.Fit)
+		for _, key := range scriptKeys(l.Args) {
+			if k := s.locks[id{l.DB, key}]; k != nil {
+				s.noteAsks(named(l.Args), k)
+				followed = true
+			}
+		}
+		if !followed {
+			s.noteAsks(named(l.Args), nil)
+		}
+	case name == "SETNX" || name == "HSETNX" || name == "SET" && takesNX(l.Args):
+		if len(l.Args) > 2 && !s.o.Keys.Fit(l.Args[1]) {
+			s.noteAsks(l.Args[2:], nil)
+		}
+	}
+}
+
+// takesNX reports that a SET takes no key that is there.
+func takesNX(args []string) bool {
+	return slices.ContainsFunc(args[min(3, len(args)):], func(word string) bool { return strings.EqualFold(word, "NX") })
 }
 
 // connection names a connection for a person.

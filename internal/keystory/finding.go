@@ -67,6 +67,9 @@ const firsts = 3
 
 // find takes note of a finding.
 func (k *Lock) find(kind Kind, question bool, at Time, format string, args ...any) {
+	if k.NoLock() {
+		return
+	}
 	f := &Finding{Kind: kind, Question: question, At: at, Text: fmt.Sprintf(format, args...)}
 	if question {
 		kind += "?"

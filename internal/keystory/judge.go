@@ -118,6 +118,7 @@ func (k *Lock) begins(is command.Key, at Time, source string, nx bool, why strin
 	h := &Hold{Owner: k.owner(is), Source: source, From: at, lock: k, values: valuesOf(is), exclusively: nx}
 	if is.Expires != (command.Span{}) {
 		h.expires = endOf(is)
+		k.isLock = k.isLock || !k.counted
 	}
 	k.hold = h
 	k.Totals.Holds++
@@ -279,6 +280,7 @@ func (k *Lock) renewed(a *act, before command.Key) {
 		return
 	}
 	h.reads = nil
+	k.isLock = k.isLock || !k.counted && is.Expires != (command.Span{})
 	if is.Expires == (command.Span{}) {
 		if !h.hasBare {
 			h.hasBare, h.bare = true, a.at

@@ -56,6 +56,8 @@ type Lock struct {
 	// wanted: somebody has asked for it since then.
 	wanted  bool
 	doubted *Hold
+	// isLock: somebody asked for the key with NX, or it had a TTL. written: something has written it. counted: what it holds is a counter.
+	isLock, written, counted bool
 	// asks and second count how often it was asked for within the second.
 	asks   int
 	second time.Duration
@@ -221,6 +223,7 @@ func (k *Lock) replay(a *act, l *monitor.Line, at command.Span) {
 		a.would, a.wouldNX = after, a.script || a.queued || refusesHeld(r, done)
 		k.story.noteAsks(valuesOf(after), k)
 	}
+	k.noteUse(a, l)
 	change := r.See(done, false)
 	k.log.Now = keylog.Line{DB: l.DB, Args: l.Args, Caller: a.source, Span: at, Text: a.lines[0]}
 	k.log.NoteFields(&k.log.Now)
@@ -237,6 +240,24 @@ func (k *Lock) replay(a *act, l *monitor.Line, at command.Span) {
 	}
 	a.open.Add(change, r.Key)
 }
+
+// noteUse takes note of what says whether the key is that of a lock.
+func (k *Lock) noteUse(a *act, l *monitor.Line) {
+	name := strings.ToUpper(l.Args[0])
+	switch name {
+	case "INCR", "INCRBY", "INCRBYFLOAT", "DECR", "DECRBY":
+		k.counted = true
+	case "SETNX", "HSETNX", "MSETNX":
+		k.isLock = true
+	case "SET":
+		k.isLock = k.isLock || takesNX(l.Args) || a.script
+		k.counted = k.counted && !k.isLock
+	}
+	k.written = k.written || a.would.Holds != command.Absent || k.counted
+}
+
+// NoLock reports that a key is written, and neither asked for with NX nor given a TTL, or is a counter: it is no lock, whatever its name.
+func (k *Lock) NoLock() bool { return !k.isLock && k.written }
 
 // refusesHeld reports that a command takes no lock that is held, whoever holds it.
 func refusesHeld(r *command.Replay, done command.Executed) bool {

@@ -33,6 +33,8 @@ type Options struct {
 	Keys, Resource Keys
 	// Server is the program that carried the commands out; the zero Server: any.
 	Server command.Server
+	// Replica: the lines of MONITOR are those of a replica.
+	Replica bool
 	// Moments is how many moments are kept of each lock: the latest.
 	Moments int
 	// Tell is told of each finding when it is found; nil: nobody is.
@@ -111,6 +113,10 @@ func (s *Story) SeeLine(l monitor.Line) {
 		s.Settle()
 		s.step = p.Step
 	}
+	if s.o.Replica {
+		s.seeReplicated(&l, &p, now)
+		return
+	}
 	if l.Source != monitor.Script {
 		s.caller = l
 		s.learn(&l)
@@ -133,6 +139,30 @@ func (s *Story) SeeLine(l monitor.Line) {
 	}
 	if s.writesResource(l.Args) {
 		s.seeWrite(l.Args, now, s.caller.Source, &p.Window)
+	}
+}
+
+// SetReplica says whether lines that come next are those of a replica. It shows what its primary has it do: what changed, as in an append-only
+// file, and nothing of which client did it, or what it compared.
+func (s *Story) SetReplica(is bool) { s.o.Replica = is }
+
+// seeReplicated takes in a line of a replica.
+func (s *Story) seeReplicated(l *monitor.Line, p *monitor.Placed, now Time) {
+	l.Args = keylog.Unconditional(l.Args, l.DB)
+	s.absent = s.absent || strings.EqualFold(l.Args[0], "flushall")
+	for _, name := range s.keysOf(l) {
+		if k := s.lock(id{l.DB, name}); k != nil {
+			k.seeEntry(l, now, false)
+			if !slices.Contains(s.open, k) {
+				s.open = append(s.open, k)
+			}
+		}
+	}
+	if !p.More {
+		s.Settle()
+	}
+	if s.writesResource(l.Args) {
+		s.seeWrite(l.Args, now, "", nil)
 	}
 }
 
@@ -289,11 +319,13 @@ func (s *Story) SeeEntry(e journal.Entry) {
 	if e.First {
 		s.Settle()
 	}
+	conditional := strings.EqualFold(e.Words[0], "set") && takesNX(e.Words)
 	words := keylog.Unconditional(e.Words, max(e.DB, 0))
 	s.absent = s.absent || strings.EqualFold(words[0], "flushall")
 	l := monitor.Line{DB: max(e.DB, 0), Args: words}
 	for _, name := range s.keysOf(&l) {
 		if k := s.lock(id{l.DB, name}); k != nil {
+			k.isLock = k.isLock || conditional
 			k.seeEntry(&l, now, e.Kind == journal.Base)
 			if !slices.Contains(s.open, k) {
 				s.open = append(s.open, k)

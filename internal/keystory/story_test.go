@@ -150,6 +150,10 @@ func TestFindings(t *testing.T) {
 			"20 lua get lock"}, "deleted-without-comparing released-by-another? released-by-another?"},
 		"a number that an owner had": {[]string{"0 c1 SET lock 0 NX PX 5", "100 c2 SET lock b NX PX 1000",
 			"110 c2 PEXPIRE lock 0"}, "deleted-without-comparing"},
+		"a counter":            {[]string{"0 c1 INCR lock", "2000 c1 INCR lock", "4000 c1 PEXPIRE lock 1000", "4100 c1 DEL lock"}, ""},
+		"what nobody asks for": {[]string{"0 c1 SET lock a", "2000 c2 SET lock b", "4000 c1 DEL lock"}, ""},
+		"what nobody asks for, till somebody does": {[]string{"0 c1 SET lock a", "10 c2 SET lock b NX",
+			"2000 c1 DEL lock"}, "kept-without-ttl deleted-without-comparing"},
 		"a value of several": {[]string{"0 c1 SET lock 1 NX PX 100", "10 c2 SET lock 1 NX PX 100", "200 c1 RELEASE 1",
 			"200 lua get lock"}, ""},
 	} {
@@ -250,6 +254,20 @@ func TestEntries(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A replica shows what its primary has it do: a DEL there is a correct release on the primary, or the end of a TTL.
+func TestReplica(t *testing.T) {
+	s := New(Options{Keys: fits("lock"), Replica: true, Moments: 10})
+	for i, text := range []string{"DEL lock", "SET lock a PXAT 1700000001000", "del lock", "SET lock b PXAT 1700000001500",
+		"SET lock c PXAT 1700000002000", "PEXPIREAT lock 1700000003000"} {
+		s.SeeLine(monitor.Line{At: epoch + time.Duration(i)*100*time.Millisecond, Source: "primary", Args: strings.Fields(text)})
+	}
+	s.End()
+	k := s.Locks()[0]
+	if got := found(s); got != "overwritten?" || k.Totals.Holds != 3 || k.Totals.Ended != 1 || k.Totals.Renewals != 1 {
+		t.Errorf("found %q, %+v", got, k.Totals)
 	}
 }
 

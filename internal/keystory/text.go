@@ -28,7 +28,7 @@ type TextOptions struct {
 // WriteText writes the story of each lock, those with findings first.
 func (s *Story) WriteText(to io.Writer, o TextOptions) error {
 	w := bufio.NewWriter(to)
-	list := slices.Clone(s.order)
+	list := s.told()
 	slices.SortStableFunc(list, func(a, b *Lock) int { return b.weight() - a.weight() })
 	quiet := 0
 	for i, k := range list {
@@ -46,6 +46,11 @@ func (s *Story) WriteText(to io.Writer, o TextOptions) error {
 	if more := quiet - mostListed; more > 0 {
 		fmt.Fprintf(w, "and %s more\n", words.Count(more, "lock"))
 	}
+	if none := len(s.order) - len(list); none > 0 {
+		first := s.order[slices.IndexFunc(s.order, (*Lock).NoLock)]
+		fmt.Fprintf(w, "not told: %s, counters or never asked for with NX and without a TTL, so no locks: the first is %s\n",
+			words.GroupedCount(none, "key"), first.Name())
+	}
 	fmt.Fprintln(w, s.Verdict())
 	if s.Left.Keys > 0 {
 		fmt.Fprintf(w, "left out: %s on keys beyond the first %s locks\n", words.GroupedCount(s.Left.Keys, "command"), words.Grouped(mostLocks))
@@ -56,11 +61,14 @@ func (s *Story) WriteText(to io.Writer, o TextOptions) error {
 	return w.Flush()
 }
 
+// told are the keys that are told as locks.
+func (s *Story) told() []*Lock { return slices.DeleteFunc(slices.Clone(s.order), (*Lock).NoLock) }
+
 // Verdict says in one line what was found.
 func (s *Story) Verdict() string {
 	findings, questions := s.Tally()
-	with, unknown := 0, 0
-	for _, k := range s.order {
+	list, with, unknown := s.told(), 0, 0
+	for _, k := range list {
 		if len(k.Findings) > 0 {
 			with++
 		}
@@ -68,11 +76,11 @@ func (s *Story) Verdict() string {
 			unknown++
 		}
 	}
-	locks := words.Count(len(s.order), "lock")
+	locks := words.Count(len(list), "lock")
 	switch {
-	case len(s.order) == 0:
+	case len(list) == 0:
 		return "NO LOCK SEEN: no command was on a key that --keys fits"
-	case findings == 0 && unknown == len(s.order):
+	case findings == 0 && unknown == len(list):
 		return fmt.Sprintf("UNKNOWN: %s, and nothing tells who held one", locks)
 	case findings == 0 && questions == 0:
 		return fmt.Sprintf("NOTHING FOUND: %s", locks)
@@ -87,7 +95,7 @@ func (s *Story) Verdict() string {
 // Undecided reports that nothing was found, and that nothing could have been: nobody is known to have held a lock.
 func (s *Story) Undecided() bool {
 	findings, _ := s.Tally()
-	return findings == 0 && !slices.ContainsFunc(s.order, func(k *Lock) bool { return k.Totals.Holds > 0 })
+	return findings == 0 && !slices.ContainsFunc(s.told(), func(k *Lock) bool { return k.Totals.Holds > 0 })
 }
 
 // weight is how much a lock has to be told first.

@@ -4,6 +4,7 @@ package observe
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -89,11 +90,83 @@ func parseLine(line string) (monitor.Line, error) {
 	return monitor.Parse(strings.TrimPrefix(strings.TrimRight(line, "\r\n"), "+"))
 }
 
+// ofReplica says what a replica shows.
+const ofReplica = "it shows what its primary has it do, and neither which client did it nor what that compared: it is told as an append-only file is"
+
+// mostPeeked lines are looked at, at most, to tell whether they are a replica's.
+const mostPeeked = 10_000
+
+// origin tells whose lines those of a file are.
+type origin struct {
+	waiting []monitor.Line
+	told    bool
+	// writer is the one connection that writes; absolute: it sets keys with an end, and never relatively, or under a condition.
+	writer   string
+	absolute bool
+}
+
+// take takes in a line, and returns those that can be told: none while nobody knows whose they are.
+func (o *origin) take(l monitor.Line, s *keystory.Story) {
+	if o.told {
+		s.SeeLine(l)
+		return
+	}
+	o.waiting = append(o.waiting, l)
+	if o.primary(&l) || len(o.waiting) == mostPeeked {
+		o.tell(s)
+	}
+}
+
+// tell has the story take in what waits.
+func (o *origin) tell(s *keystory.Story) {
+	s.SetReplica(o.absolute)
+	for _, l := range o.waiting {
+		s.SeeLine(l)
+	}
+	o.waiting, o.told = nil, true
+}
+
+// primary reports that a replica shows no such line.
+func (o *origin) primary(l *monitor.Line) bool {
+	name := strings.ToUpper(l.Args[0])
+	switch name {
+	case "SET", "DEL", "UNLINK", "PEXPIREAT":
+		if o.writer == "" {
+			o.writer = l.Source
+		}
+		o.absolute = o.absolute || len(l.Args) == 5 && name == "SET" && strings.EqualFold(l.Args[3], "PXAT")
+		if l.Source == o.writer && (name != "SET" || len(l.Args) == 3 || len(l.Args) == 5 && strings.EqualFold(l.Args[3], "PXAT")) {
+			return false
+		}
+	case "EVAL", "EVALSHA", "FCALL", "SETEX", "PSETEX", "EXPIRE", "PEXPIRE", "DELIFEQ", "DELEX", "WATCH":
+	default:
+		return l.Source == monitor.Script
+	}
+	o.absolute = false
+	return true
+}
+
+// wholeLines splits lines; torn: behind the last one is what is none, since it does not end.
+func wholeLines(torn *bool) bufio.SplitFunc {
+	return func(data []byte, atEOF bool) (int, []byte, error) {
+		if i := bytes.IndexByte(data, '\n'); i >= 0 {
+			return i + 1, data[:i], nil
+		}
+		if atEOF {
+			*torn = len(data) > 0
+			return len(data), nil, nil
+		}
+		return 0, nil, nil
+	}
+}
+
 // lines reads a saved output of MONITOR.
 func lines(ctx context.Context, r io.Reader, s *keystory.Story) (read Read, err error) {
 	in := bufio.NewScanner(r)
 	in.Buffer(make([]byte, 1<<16), longestLine)
-	other, first := 0, ""
+	other, first, torn := 0, "", false
+	in.Split(wholeLines(&torn))
+	var o origin
 	for n := 0; in.Scan(); n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
 			break // what was read until now is told
@@ -101,12 +174,15 @@ func lines(ctx context.Context, r io.Reader, s *keystory.Story) (read Read, err 
 		l, err := parseLine(in.Text())
 		switch {
 		case err == nil:
-			s.SeeLine(l)
+			o.take(l, s)
 		case strings.TrimSpace(in.Text()) != "" && strings.TrimSpace(in.Text()) != "OK":
 			if other++; other == 1 {
 				first = in.Text()
 			}
 		}
+	}
+	if !o.told {
+		o.tell(s)
 	}
 	s.End()
 	if err := in.Err(); err != nil {
@@ -116,12 +192,18 @@ func lines(ctx context.Context, r io.Reader, s *keystory.Story) (read Read, err 
 		return read, fmt.Errorf("neither an output of MONITOR nor an append-only file: it begins with %.60q", first)
 	}
 	if s.Lines == 0 {
-		return read, errors.New("there is no command in it")
+		return read, errors.New("there is no command in it, or none that is whole: a line ends with a newline")
+	}
+	if torn {
+		read.Notes = append(read.Notes, "the file ends within a line, which is left out: it may be a part of a command")
+	}
+	if o.absolute {
+		read.Notes = append(read.Notes, "all that is written comes over one connection, with ends and without conditions, as on a replica: "+ofReplica)
 	}
 	if other > 0 {
 		read.Notes = append(read.Notes, fmt.Sprintf("%d lines are none of MONITOR; the first is %.60q", other, first))
 	}
-	read.Notes = append(read.Notes, "what was there before the first line is not known")
+	read.Notes = append(read.Notes, "what was there before the first line is not known, so neither is the first holder of each key")
 	return read, nil
 }
 

@@ -166,8 +166,14 @@ func (k *look) open(ctx context.Context, o *keystory.Options) (stream *connectio
 	} else if run := infoField(info, "run_id"); run != k.run {
 		k.Note("another server process answers: what the one before kept in memory alone is lost")
 	}
-	if role := infoField(info, "role"); role == "slave" {
-		k.Note("the server is a replica: it shows what its primary has it do, and not over which connections that was done")
+	replica := infoField(info, "role") == "slave"
+	if replica {
+		k.Note("the server is a replica: " + ofReplica)
+	}
+	if o != nil {
+		o.Replica = replica
+	} else {
+		k.story.SetReplica(replica)
 	}
 	k.run = infoField(info, "run_id")
 	k.evicted, _ = strconv.ParseInt(infoField(info, "evicted_keys"), 10, 64)

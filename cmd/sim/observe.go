@@ -52,7 +52,7 @@ tell is said to be unknown. A finding goes by the owner's value; what only conne
 tell is a question, marked with "?": pools share connections.
 
 Exit codes: 0 nothing was found, 1 something was found, 2 nobody is known to have held a
-lock, 3 bad flags or a file that cannot be read, 4 the server cannot be reached or is too
+lock, or commands were left out, 3 bad flags or a file that cannot be read, 4 the server cannot be reached or is too
 busy.`,
 		Example: `  sim observe redis://127.0.0.1:6379 --keys 'lock:*' --for 10m
   sim observe rediss://observer@redis.example:6380 --keys 'lock:*' --password-env REDIS_PASSWORD
@@ -67,6 +67,9 @@ busy.`,
 			}
 			if scheme, _, url := strings.Cut(args[0], "://"); url {
 				return a.observeServer(c.Context(), scheme, args[0], f)
+			}
+			if c.Flags().Changed("for") {
+				return app.Usagef("--for goes with a server: a file is read whole")
 			}
 			return a.observeFile(c.Context(), args[0], f)
 		},
@@ -230,7 +233,7 @@ func observed(s *keystory.Story) error {
 	switch findings, _ := s.Tally(); {
 	case findings > 0:
 		return &app.ExitError{Code: app.ExitUnexpected}
-	case s.Undecided():
+	case s.Undecided() || s.Left.Keys > 0:
 		return &app.ExitError{Code: app.ExitUndecided}
 	}
 	return nil

@@ -41,11 +41,16 @@ type Options struct {
 	Tell func(*Lock, *Finding)
 	// Doubted is told of a key of which nobody knows what it holds; nil: nobody is.
 	Doubted func(*Lock)
+	// Full is told when there are more locks than can be followed; nil: nobody is.
+	Full func()
 }
+
+// MostLocks is how many locks are followed.
+const MostLocks = 10_000
 
 // The bounds.
 const (
-	mostLocks   = 10_000
+	mostLocks   = MostLocks
 	mostValues  = 100_000 // of all locks
 	mostPast    = 1_000   // values of one lock
 	mostScripts = 10_000
@@ -288,7 +293,9 @@ func (s *Story) lock(i id) *Lock {
 		return k
 	}
 	if len(s.order) == mostLocks {
-		s.Left.Keys++
+		if s.Left.Keys++; s.Left.Keys == 1 && s.o.Full != nil {
+			s.o.Full()
+		}
 		return nil
 	}
 	k := &Lock{Key: i.name, DB: i.db, story: s, past: make(map[string]*Hold), tried: make(map[string]try)}

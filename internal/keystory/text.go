@@ -78,6 +78,8 @@ func (s *Story) Verdict() string {
 	}
 	locks := words.Count(len(list), "lock")
 	switch {
+	case len(list) == 0 && len(s.order) > 0:
+		return "NO LOCK SEEN: the keys that --keys fits are those of no locks"
 	case len(list) == 0:
 		return "NO LOCK SEEN: no command was on a key that --keys fits"
 	case findings == 0 && unknown == len(list):

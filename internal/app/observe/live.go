@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/redis/monitor"
 	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Live is a look at a server that is in use.
@@ -113,6 +114,9 @@ func (l *Live) Look(ctx context.Context) (*keystory.Story, error) {
 		doubted: make(map[*keystory.Lock]bool), missed: make(map[*keystory.Lock]bool), checked: make(map[*keystory.Lock]bool)}
 	o := l.Story
 	o.Doubted = k.doubt
+	o.Full = func() {
+		k.Note(fmt.Sprintf("there are more than %s locks: commands on others are left out from here on", words.Grouped(keystory.MostLocks)))
+	}
 	stream, err := k.open(ctx, &o)
 	if err != nil {
 		return nil, err

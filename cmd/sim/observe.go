@@ -52,8 +52,8 @@ tell is said to be unknown. A finding goes by the owner's value; what only conne
 tell is a question, marked with "?": pools share connections.
 
 Exit codes: 0 nothing was found, 1 something was found, 2 nobody is known to have held a
-lock, or commands were left out, 3 bad flags or a file that cannot be read, 4 the server cannot be reached or is too
-busy.`,
+lock, or commands were left out, 3 bad flags or a file that cannot be read, 4 the server cannot be reached, at the
+beginning or at the end, or is too busy.`,
 		Example: `  sim observe redis://127.0.0.1:6379 --keys 'lock:*' --for 10m
   sim observe rediss://observer@redis.example:6380 --keys 'lock:*' --password-env REDIS_PASSWORD
   redis-cli monitor > monitor.log
@@ -161,6 +161,12 @@ func (a *cli) observeServer(ctx context.Context, scheme, text string, f observeF
 	if busy := (*observe.TooBusyError)(nil); errors.As(err, &busy) {
 		return &app.ExitError{Code: app.ExitEnvironment,
 			Err: words.WithHint(err, "--force, or --most-ops, if the server can bear it; or save its append-only file, and look at that")}
+	}
+	if gone := (*observe.GoneError)(nil); errors.As(err, &gone) {
+		told := a.tellStory(s, []string{err.Error()}, f.whole)
+		if findings, _ := s.Tally(); findings > 0 {
+			return told
+		}
 	}
 	if err != nil {
 		return &app.ExitError{Code: app.ExitEnvironment, Err: err}

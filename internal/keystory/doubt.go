@@ -209,7 +209,8 @@ func (k *Lock) Found(is command.Key, at Time, evicted, missed bool) {
 		k.find(EvictedKey, false, at, "the server evicted the key of %s: it needed the memory", k.hold.Owner)
 		k.ended(Evicted, at, "")
 	default:
-		k.find(VanishedKey, missed || k.story.o.Replica, at, "the key of %s is gone, or another's, and no command that was seen has done it", k.hold.Owner)
+		k.find(VanishedKey, missed || k.story.o.Replica, at, "the key of %s is gone, or another's, "+
+			"and no command that was seen has done it", k.hold.Owner)
 		k.ended(Vanished, at, "")
 	}
 	if k.hold != nil {

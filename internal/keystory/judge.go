@@ -225,8 +225,8 @@ func (k *Lock) ended(how Ending, at Time, by string) {
 	}
 }
 
-// isOver reports that what comes over a connection and names the owner of a hold comes from that owner: it took or renewed the lock over it, or
-// its value is one that nobody else writes. Every client may write a value such as "1" or "locked".
+// isOver reports that what comes over a connection and names the owner of a hold comes from that owner: it took or renewed the lock over it,
+// or its value is one that nobody else writes. Every client may write a value such as "1" or "locked".
 func (h *Hold) isOver(source string) bool {
 	return h.Source == source || slices.Contains(h.renewers, source) || slices.ContainsFunc(h.values, unique)
 }
@@ -345,7 +345,8 @@ func (k *Lock) removed(a *act, before command.Key) {
 	case !named && k.namesAnother(a) != nil:
 		o := k.namesAnother(a)
 		h.told = true
-		k.find(ByAnother, !o.isOver(a.source), a.at, "%s of %s ended the lock of %s%s%s", a.name(), o.Owner, h.Owner, k.over(a.source), left(before, a.at))
+		k.find(ByAnother, !o.isOver(a.source), a.at, "%s of %s ended the lock of %s%s%s", a.name(), o.Owner, h.Owner,
+			k.over(a.source), left(before, a.at))
 		k.ended(Removed, a.at, a.source)
 		return
 	case a.compared:
@@ -482,15 +483,15 @@ func (k *Lock) cameLate(a *act) {
 		switch h.How {
 		case RanOut:
 			h.told = true
-			k.find(NotRenewed, !h.isOver(a.source), a.at, "%s came back to its lock%s (%s): its TTL had run out%s%s", h.Owner, k.over(a.source), a.name(),
-				earlier(a.at, h.End), k.holder())
+			k.find(NotRenewed, !h.isOver(a.source), a.at, "%s came back to its lock%s (%s): its TTL had run out%s%s", h.Owner,
+				k.over(a.source), a.name(), earlier(a.at, h.End), k.holder())
 		case Removed, Evicted, Vanished:
 			if h.Source != "" && h.Source == h.By {
 				continue // whoever took it ended it, and makes sure
 			}
 			h.told = true
-			k.find(ByAnother, !h.isOver(a.source), a.at, "%s came back to its lock%s (%s), so it had not given it back: it had been ended%s%s%s", h.Owner,
-				k.over(a.source), a.name(), earlier(a.at, h.End), k.over(h.By), k.holder())
+			k.find(ByAnother, !h.isOver(a.source), a.at, "%s came back to its lock%s (%s), so it had not given it back: "+
+				"it had been ended%s%s%s", h.Owner, k.over(a.source), a.name(), earlier(a.at, h.End), k.over(h.By), k.holder())
 		case Released, Overwritten, Unknown:
 		}
 	}
@@ -526,13 +527,10 @@ const onTheWay = 50 * time.Millisecond
 // same owner may have another lock that was not seen. A file says only that the lock was removed.
 func (k *Lock) mayBeLegal(h *Hold, now Time) bool {
 	d, known := now.since(h.End)
-	switch {
-	case h.How == Unknown:
+	if h.How == Unknown {
 		return k.hold == nil && (!known || d < inSecond)
-	case h.How == Released:
-		return d < onTheWay || !slices.ContainsFunc(h.values, unique)
 	}
-	return false
+	return h.How == Released && (d < onTheWay || !slices.ContainsFunc(h.values, unique))
 }
 
 // Tick says what time it is, for what is found by time alone.

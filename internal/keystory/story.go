@@ -147,8 +147,8 @@ func (s *Story) SeeLine(l monitor.Line) {
 	}
 }
 
-// SetReplica says whether lines that come next are those of a replica. It shows what its primary has it do: what changed, as in an append-only
-// file, and nothing of which client did it, or what it compared.
+// SetReplica says whether lines that come next are those of a replica. It shows what its primary has it do: what changed, as in an
+// append-only file, and nothing of which client did it, or what it compared.
 func (s *Story) SetReplica(is bool) { s.o.Replica = is }
 
 // seeReplicated takes in a line of a replica.
@@ -367,7 +367,8 @@ func (s *Story) seeWrite(words []string, now Time, source string, window *comman
 	if window != nil && named.lock.act == nil {
 		named.lock.overdue(*window)
 	}
-	if h := named.lock.hold; h != nil && !byConnection && slices.ContainsFunc(words[1:], func(word string) bool { return has(word, h.values) }) {
+	if h := named.lock.hold; h != nil && !byConnection &&
+		slices.ContainsFunc(words[1:], func(word string) bool { return has(word, h.values) }) {
 		return
 	}
 	named.lock.wrote(named, words, now, source, byConnection)
@@ -420,7 +421,7 @@ func has(word string, values []string) bool {
 // noLock is in the place of a lock that is not followed.
 var noLock = &Lock{}
 
-// noteAsks takes note of the values with which a command asks for a lock, whether it gets it or not: k, or nil for one that is not followed.
+// noteAsks takes note of the values with which a command asks for a lock, whether it gets it or not: k; nil: it is not followed.
 // A value that may have several locks says nothing of which of them its owner needs.
 func (s *Story) noteAsks(values []string, k *Lock) {
 	if s.o.Resource == nil {

@@ -91,7 +91,8 @@ func parseLine(line string) (monitor.Line, error) {
 }
 
 // ofReplica says what a replica shows.
-const ofReplica = "it shows what its primary has it do, and neither which client did it nor what that compared: it is told as an append-only file is"
+const ofReplica = "it shows what its primary has it do, and neither which client did it nor what that compared: " +
+	"it is told as an append-only file is"
 
 // mostPeeked lines are looked at, at most, to tell whether they are a replica's.
 const mostPeeked = 10_000
@@ -198,7 +199,8 @@ func lines(ctx context.Context, r io.Reader, s *keystory.Story) (read Read, err 
 		read.Notes = append(read.Notes, "the file ends within a line, which is left out: it may be a part of a command")
 	}
 	if o.absolute {
-		read.Notes = append(read.Notes, "all that is written comes over one connection, with ends and without conditions, as on a replica: "+ofReplica)
+		read.Notes = append(read.Notes,
+			"all that is written comes over one connection, with ends and without conditions, as on a replica: "+ofReplica)
 	}
 	if other > 0 {
 		read.Notes = append(read.Notes, fmt.Sprintf("%d lines are none of MONITOR; the first is %.60q", other, first))

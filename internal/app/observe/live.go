@@ -62,6 +62,13 @@ func (e *TooBusyError) Error() string {
 		e.Ops, e.Most)
 }
 
+// GoneError says that a server was gone at the end of a look: what was done on it after that was not seen.
+type GoneError struct{ Address string }
+
+func (e *GoneError) Error() string {
+	return fmt.Sprintf("%s could not be reached at the end of the look: the story tells what was seen before", e.Address)
+}
+
 // look is a Live under way.
 type look struct {
 	*Live
@@ -86,6 +93,8 @@ type look struct {
 	run     string
 	busy    int
 	last    time.Time
+	// denied: it was said that the server refuses questions.
+	denied bool
 	// recording: the script whose lines come is recorded.
 	recording bool
 }
@@ -108,7 +117,7 @@ type question struct {
 	changes int
 }
 
-// Look looks until the time is over or ctx ends.
+// Look looks until the time is over or ctx ends. With a GoneError it returns the story that was seen.
 func (l *Live) Look(ctx context.Context) (*keystory.Story, error) {
 	k := &look{Live: l, name: "sim-observe-" + strings.ToLower(rand.Text()[:8]), lines: make(chan shown, mostWaiting),
 		doubted: make(map[*keystory.Lock]bool), missed: make(map[*keystory.Lock]bool), checked: make(map[*keystory.Lock]bool)}
@@ -142,7 +151,8 @@ func (l *Live) Look(ctx context.Context) (*keystory.Story, error) {
 		l.Note(fmt.Sprintf("the connection to %s ended (%v): what is done until it is open again is not seen", l.Address, err))
 		k.forget("the connection to the server ended")
 		if stream = k.reopen(ctx); stream == nil {
-			break
+			k.story.End()
+			return k.story, &GoneError{l.Address}
 		}
 	}
 	k.story.End()
@@ -404,6 +414,10 @@ func (k *look) askNext() {
 		select {
 		case <-k.asking.done:
 			if k.asking.err != nil { // it will not show
+				if strings.HasPrefix(k.asking.err.Error(), "NOPERM") && !k.denied {
+					k.denied = true
+					k.Note(fmt.Sprintf("the server refuses to say what keys hold (%v): only commands tell who has a lock", k.asking.err))
+				}
 				k.doubt(k.asking.lock)
 				k.asking = nil
 			}

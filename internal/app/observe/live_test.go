@@ -242,6 +242,45 @@ func TestConnectionEnds(t *testing.T) {
 	}
 }
 
+// Where the server is gone at the end, that is told, and so is what was seen. A user who may not read keys is told so.
+func TestServerIsGone(t *testing.T) {
+	address, admin := startRedis(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	rights := []any{"ACL", "SETUSER", "observer", "on", ">secret", "-@all", "+select", "+client", "+info", "+monitor"}
+	if err := admin.Do(ctx, rights...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	notes := make(chan string, 1000)
+	look := Live{Server: Server{Address: address, Username: "observer", Password: "secret"}, Note: func(text string) { notes <- text }}
+	look.Story = keystory.Options{Keys: fits("lock"), Moments: 100}
+	noted := func(want string) {
+		suite.Eventually(t, want, func() bool {
+			admin.SetNX(ctx, "lock:a", "a", time.Minute)
+			select {
+			case text := <-notes:
+				return strings.Contains(text, want)
+			default:
+				return false
+			}
+		})
+	}
+	var story *keystory.Story
+	done := make(chan error, 1)
+	go func() {
+		s, err := look.Look(ctx)
+		story = s
+		done <- err
+	}()
+	noted("refuses to say what keys hold (NOPERM")
+	_ = admin.ShutdownNoSave(ctx)
+	noted("what is done until it is open again is not seen")
+	cancel()
+	var gone *GoneError
+	if err := suite.Receive(t, "the end of the look", done); !errors.As(err, &gone) || story == nil || len(story.Locks()) != 1 {
+		t.Errorf("%v, and the story %v", err, story)
+	}
+}
+
 // A server that is too busy for MONITOR is left alone.
 func TestTooBusy(t *testing.T) {
 	address, admin := startRedis(t)

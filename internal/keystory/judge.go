@@ -225,8 +225,8 @@ func (k *Lock) ended(how Ending, at Time, by string) {
 	}
 }
 
-// isOver reports that what comes over a connection and names the owner of a hold comes from that owner: it took or renewed the lock over it,
-// or its value is one that nobody else writes. Every client may write a value such as "1" or "locked".
+// isOver reports that what comes over a connection and names the owner of a hold comes from that owner: it took or renewed the lock over
+// it, or its value is one that nobody else writes. Every client may write a value such as "1" or "locked".
 func (h *Hold) isOver(source string) bool {
 	return h.Source == source || slices.Contains(h.renewers, source) || slices.ContainsFunc(h.values, unique)
 }

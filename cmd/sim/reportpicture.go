@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/app"
@@ -71,7 +72,7 @@ func draw(ctx context.Context, flag, name string, page []byte, as string, args .
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	source, target := filepath.Join(dir, name), filepath.Join(dir, "drawn")
+	source, target := filepath.Join(dir, name), filepath.Join(dir, "drawn."+strings.TrimPrefix(flag, "--"))
 	if err := os.WriteFile(source, page, 0o600); err != nil {
 		return nil, err
 	}

@@ -32,13 +32,7 @@ func (a *cli) writePicture(ctx context.Context, t *trial.Trial, variant, out str
 		}
 		suffix = ".png"
 	}
-	if out == "" {
-		out = filepath.Join(filepath.Dir(t.Report), "report"+suffix)
-	}
-	return out, a.toOutput(out, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
+	return a.writeBeside(t, out, suffix, data)
 }
 
 // writePDF writes the whole page of a run as it is printed, and returns the file.
@@ -51,8 +45,13 @@ func (a *cli) writePDF(ctx context.Context, t *trial.Trial, out string) (string,
 	if err != nil {
 		return "", err
 	}
+	return a.writeBeside(t, out, ".pdf", data)
+}
+
+// writeBeside writes what was made of a run's report to a file, that of the run's folder if none is named, and returns it.
+func (a *cli) writeBeside(t *trial.Trial, out, suffix string, data []byte) (string, error) {
 	if out == "" {
-		out = filepath.Join(filepath.Dir(t.Report), "report.pdf")
+		out = filepath.Join(filepath.Dir(t.Report), "report"+suffix)
 	}
 	return out, a.toOutput(out, func(w io.Writer) error {
 		_, err := w.Write(data)

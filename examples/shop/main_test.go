@@ -76,10 +76,13 @@ func wantKinds(t *testing.T, s *keystory.Story, correct bool, kinds ...keystory.
 	_ = s.WriteText(&b, keystory.TextOptions{})
 	t.Log(b.String())
 	findings, questions := s.Tally()
-	if len(s.Locks()) != 1 || s.Locks()[0].Totals.Holds < 3 {
-		t.Fatalf("the look saw nearly nothing")
+	if len(s.Locks()) != 1 {
+		t.Fatalf("%d locks, want 1", len(s.Locks()))
 	}
 	if correct {
+		if s.Locks()[0].Totals.Holds < 3 {
+			t.Error("the look saw nearly nothing")
+		}
 		if findings+questions > 0 {
 			t.Errorf("a correct lock: %d findings, %d questions", findings, questions)
 		}

@@ -121,6 +121,7 @@ func (k *Lock) begins(is command.Key, at Time, source string, nx bool, why strin
 		k.isLock = k.isLock || !k.counted
 	}
 	k.hold = h
+	k.keepHold(h)
 	k.Totals.Holds++
 	now := at
 	if at == (Time{}) {

@@ -81,6 +81,8 @@ type History struct {
 	Events []Event
 	// Truncated says that the file ended in the middle of a line.
 	Truncated bool
+	// Clocks are those of the hosts that wrote it; nil: one clock stamped all events. No file of a history has them.
+	Clocks *Clocks
 }
 
 // Done reports whether the run that wrote the history ended by itself.

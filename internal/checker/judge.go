@@ -151,6 +151,8 @@ func (j *judge) withdrawIfUntested(f Finding, o Options) Finding {
 	}
 	missing := o.Faults - j.FaultsSeen
 	switch {
+	case j.History.Clocks != nil && j.History.Clocks.Missing != "":
+		f.Verdict, f.Why = Unknown, j.History.Clocks.Missing
 	case !j.Finished:
 		f.Verdict, f.Why = Unknown, "the run did not finish"
 	case missing > 0 && o.Faults == 1:

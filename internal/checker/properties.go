@@ -38,6 +38,8 @@ type row struct {
 	keyed bool
 	// promised: it is judged by what locks promised.
 	promised bool
+	// logged: it is judged of a lock log, by what applications wrote.
+	logged bool
 	// distance from the cause, as its counterexample tells it: a lock that broke its
 	// promise comes before the damage that followed, and that before a mere belief, which
 	// any lease with a slow holder leaves behind.
@@ -48,15 +50,15 @@ type row struct {
 var rows = []row{
 	// It is not demanded: no lease can keep it.
 	{name: ExclusiveBelief, title: "no two clients believe at once that they hold the lock",
-		judge: judgeBelief, brokenByStalls: true, judgedFor: locked, oneHolder: true, distance: 130},
+		judge: judgeBelief, logged: true, brokenByStalls: true, judgedFor: locked, oneHolder: true, distance: 130},
 	{name: ExclusiveLease, title: "no two clients are at once inside the validity that their lock promised them",
-		judge: judgeLease, promised: true, judgedFor: locked, demanded: true, oneHolder: true, distance: 10},
+		judge: judgeLease, logged: true, promised: true, judgedFor: locked, demanded: true, oneHolder: true, distance: 10},
 	{name: WithinPermits, title: "no more clients than a semaphore has permits are at once inside the validity that it promised them",
 		judge: judgePermits, promised: true, semaphore: true, judgedFor: locked, demanded: true, distance: 11},
 	{name: BackedGrant, title: "whoever is told that he has the lock has set its keys on enough nodes",
 		judge: judgeBacked, ifSeen: true, judgedFor: locked, demanded: true, oneHolder: true, distance: 5},
 	{name: NoLateEffect, title: "nothing a client does to the resource takes effect after its validity ended",
-		judge: judgeLateEffects, promised: true, ifTried: true, brokenByStalls: true, judgedFor: locked, demanded: true, distance: 60},
+		judge: judgeLateEffects, logged: true, promised: true, ifTried: true, brokenByStalls: true, judgedFor: locked, demanded: true, distance: 60},
 	{name: LinearizableResource, title: "the guarded sections are linearizable as atomic read-modify-writes",
 		judge: judgeResource, judgedFor: unticked, demanded: true, oneHolder: true, distance: 20},
 	{name: AtMostOnce, title: "of each tick at most one client does the work",
@@ -64,7 +66,7 @@ var rows = []row{
 	{name: HolderServed, title: "the fence refuses nothing that a client does inside its own validity",
 		judge: judgeHolderServed, promised: true, oneHolder: true, distance: 70},
 	{name: OrderedTokens, title: "a later grant has a strictly larger token",
-		judge: judgeTokens, promised: true, keyed: true, oneHolder: true, distance: 80},
+		judge: judgeTokens, logged: true, promised: true, keyed: true, oneHolder: true, distance: 80},
 	{name: OwnerRelease, title: "nobody's release or renewal touches another owner's key",
 		judge: judgeOwners, keyed: true, oneHolder: true, distance: 90},
 	{name: DeadlockFree, title: "once the faults are lifted, somebody gets the lock within a stated bound",
@@ -80,9 +82,9 @@ var rows = []row{
 	{name: NoResurrection, title: "no renewal brings back a lock that was gone from the nodes",
 		judge: judgeResurrections, keyed: true, oneHolder: true, distance: 140},
 	{name: ToldWhenLost, title: "a holder whose lock is gone from the nodes is told so within one TTL",
-		judge: judgeToldWhenLost, promised: true, keyed: true, timely: true, oneHolder: true, distance: 150},
+		judge: judgeToldWhenLost, logged: true, promised: true, keyed: true, timely: true, oneHolder: true, distance: 150},
 	{name: ToldAtRelease, title: "a release does not say that it gave back a lock which was gone, or is still there",
-		judge: judgeToldAtRelease, freed: true, keyed: true, timely: true, oneHolder: true, distance: 160},
+		judge: judgeToldAtRelease, logged: true, freed: true, keyed: true, timely: true, oneHolder: true, distance: 160},
 	{name: NoFalseAlarm, title: "a holder that has its lock is not told that it has lost it",
 		judge: judgeFalseAlarms, keyed: true, timely: true, oneHolder: true, distance: 155},
 	{name: StaysHeld, title: "a lock that renews stays its holder's for as long as the holder works and the nodes answer",
@@ -127,11 +129,13 @@ type Subject struct {
 	Workload workload.Name
 	// Program: the lock is a program. Semaphore: it has permits.
 	Program, Semaphore bool
+	// Log: it is a lock log.
+	Log bool
 }
 
 // SubjectOf is what a history is about.
 func SubjectOf(h *history.History) Subject {
-	return Subject{workload.Name(h.Header.Workload), h.Header.Quorum > 0, h.Header.Permits > 0}
+	return Subject{workload.Name(h.Header.Workload), h.Header.Quorum > 0, h.Header.Permits > 0, h.Clocks != nil}
 }
 
 // fits reports that a property can be judged of a subject.
@@ -141,6 +145,9 @@ func (s Subject) fits(r *row) bool {
 
 // SafetyProperties are those that everything of this kind is asked for.
 func SafetyProperties(s Subject) []Property {
+	if s.Log {
+		return properties(func(r *row) bool { return r.logged })
+	}
 	w := workload.Of(s.Workload)
 	return properties(func(r *row) bool { return r.judgedFor != nil && r.judgedFor(w) && s.fits(r) })
 }

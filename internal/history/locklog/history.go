@@ -34,13 +34,15 @@ type hold struct {
 	client, lock string
 	// When it was asked for last, granted, and last renewed; last is its last line.
 	asked, granted, renewed time.Duration
-	isAsked, isGranted   bool
-	isReleasing, isEnded bool
-	last                 time.Duration
+	isAsked, isGranted      bool
+	isReleasing, isEnded    bool
+	last                    time.Duration
 	// ttl is that of its grant, in µs; nil: it told none.
 	ttl *int64
-	// slack is by how much its promises may have ended later than the history has it. vague: a renewal says nothing of its end, or
-	// several were under way at once.
+	// ends: its grant told when its validity ends.
+	ends bool
+	// slack is by how much its promises may have ended later than the history has it. vague: it is
+	// not known what its writes were under: renewals overlap, or holds of its client.
 	slack time.Duration
 	vague bool
 	// effects are the places of its writes in events.
@@ -289,7 +291,11 @@ func (m *merger) addToGrant(at, place int, x *hold, l *Line, now time.Duration,
 		// Operations of one kind do not overlap in a history.
 		x.vague = x.vague || asked < x.renewed
 		op(max(asked, x.renewed), history.Extend, history.Invoke, history.Value{})
-		op(now, history.Extend, history.OK, history.Value{Grant: m.promise(x, l, asked, now)})
+		g := m.promise(x, l, asked, now)
+		if x.ends && !g.ValidUntil.IsSet() {
+			return "renewed without a ttl or a validity, though its grant told one"
+		}
+		op(now, history.Extend, history.OK, history.Value{Grant: g})
 		x.renewed = now
 	case Lost:
 		op(now, history.Lost, history.Info, history.Value{Outcome: &history.Outcome{At: history.Some(int64(now))}})
@@ -337,8 +343,7 @@ func (m *merger) promise(x *hold, l *Line, asked, now time.Duration) *history.Gr
 	case ttl != nil:
 		g.ValidUntil = history.Some(int64(asked + micros(*ttl)))
 		x.slack = max(x.slack, now-asked)
-	default:
-		x.vague = x.vague || l.Event == Renewed
 	}
+	x.ends = x.ends || g.ValidUntil.IsSet()
 	return g
 }

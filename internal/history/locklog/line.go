@@ -28,15 +28,15 @@ type Event string
 // The events.
 const (
 	Asked          Event = "asked"
-	Granted         Event = "granted"
-	NotGranted      Event = "not-granted"
-	Renewed         Event = "renewed"
-	Lost            Event = "lost"
-	Releasing       Event = "releasing"
-	Released        Event = "released"
-	ReleasedInVain  Event = "released-in-vain"
-	WriteDone       Event = "write-done"
-	WriteRefused    Event = "write-refused"
+	Granted        Event = "granted"
+	NotGranted     Event = "not-granted"
+	Renewed        Event = "renewed"
+	Lost           Event = "lost"
+	Releasing      Event = "releasing"
+	Released       Event = "released"
+	ReleasedInVain Event = "released-in-vain"
+	WriteDone      Event = "write-done"
+	WriteRefused   Event = "write-refused"
 )
 
 // beginning is how each line begins.
@@ -72,7 +72,9 @@ type Line struct {
 }
 
 // Recognize reports that a file which begins so is a lock log.
-func Recognize(start []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(start, " \t\r\n"), []byte(beginning)) }
+func Recognize(start []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(start, " \t\r\n"), []byte(beginning))
+}
 
 func parse(text []byte) (l Line, err error) {
 	if len(text) > MaxLine {

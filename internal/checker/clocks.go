@@ -43,6 +43,12 @@ func (j *judge) clashByClocks(ctx context.Context, holdings []facts.Holding) (fi
 	return 0, 0, false
 }
 
+// NotInLog reports that a finding says no more than that a lock log has nothing of what its property is about: no tokens, no writes, no
+// lock that was taken over. That the lock was never contended is told once.
+func NotInLog(f Finding) bool {
+	return f.Verdict == Unknown && f.Effort.Chances == 0 && len(f.Events) == 0 && f.Property != ExclusiveLease
+}
+
 // inDoubt is the finding that what clocks show is a violation, and that they may be too far apart to show it.
 func (j *judge) inDoubt(f Finding, a, b *facts.Grant, what string, args ...any) Finding {
 	f.Verdict, f.Events = Unknown, sortedEvents(a.Call, a.Return, a.End, b.Call, b.Return, b.End)

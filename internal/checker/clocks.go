@@ -134,13 +134,13 @@ func (j *judge) judgeReleasesInLog(ctx context.Context, f Finding) Finding {
 		if ctx.Err() != nil {
 			return unknown(cancelled, f.Effort)
 		}
-		if g.Outer >= 0 || release == nil || release.Return < 0 || !g.LastPromise().Given || g.ToldLoss() {
+		last := g.LastPromise()
+		if g.Outer >= 0 || release == nil || release.Return < 0 || !last.Given || g.ToldLoss() {
 			continue
 		}
-		ended := j.latestEnd(g)
 		next := j.takeover(byLock[g.Lock], g, func(next *facts.Grant) bool {
 			apart := j.apart(g.Client, next.Client)
-			return ended < j.At(next.Call)-apart && j.At(next.Return) < j.At(release.Call)-apart
+			return last.End < j.At(next.Call)-apart && j.At(next.Return) < j.At(release.Call)-apart
 		})
 		if next == nil {
 			continue
@@ -154,15 +154,6 @@ func (j *judge) judgeReleasesInLog(ctx context.Context, f Finding) Finding {
 	}
 	return f.noViolation("nobody gave back a lock that another client had been granted meanwhile", "%s, and each said so",
 		words.Count(f.Effort.Chances, "release")+" in vain")
-}
-
-// latestEnd is the latest end that the validity of a grant of a lock log can have had: a TTL may count from the answer.
-func (j *judge) latestEnd(g *facts.Grant) time.Duration {
-	end := max(g.LastPromise().End, j.At(g.Return)+time.Duration(j.Event(g.Return).Value.TTL().V()))
-	for _, x := range g.Renewals {
-		end = max(end, j.At(x.Return)+time.Duration(j.Event(x.Return).Value.TTL().V()))
-	}
-	return end
 }
 
 // takeoverFinding makes the finding about a grant and the next one of its lock.

@@ -63,7 +63,9 @@ func (j *judge) surelyLater() func(a, b *facts.Grant) bool {
 	return func(a, b *facts.Grant) bool { return j.At(a.Return) < j.At(b.Call)-j.apart(a.Client, b.Client) }
 }
 
-func newOrder(j *judge) order { return order{later: make([]bool, len(j.Grants)), first: -1, second: -1} }
+func newOrder(j *judge) order {
+	return order{later: make([]bool, len(j.Grants)), first: -1, second: -1}
+}
 
 // order is what sweeps over the grants found.
 type order struct {

@@ -41,9 +41,7 @@ type hold struct {
 	ttl *int64
 	// ends: its grant told when its validity ends.
 	ends bool
-	// slack is by how much its promises may have ended later than the history has it. vague: it is
-	// not known what its writes were under: renewals overlap, or holds of its client.
-	slack time.Duration
+	// vague: it is not known what its writes were under: renewals overlap, or holds of its client.
 	vague bool
 	// effects are the places of its writes in events.
 	effects []int
@@ -109,8 +107,9 @@ func onOneClock(entries []entry) (times []int64, step int64) {
 		if i > 0 {
 			mono := entries[i].Mono - entries[i-1].Mono
 			off := entries[i].Wall - entries[i-1].Wall - mono
-			may := int64(float64(mono) * slew)
-			set += off - min(max(off, -may), may)
+			if may := int64(float64(mono) * slew); off < -may || off > may {
+				set += off
+			}
 			least, most = min(least, set), max(most, set)
 		}
 		times[i] = entries[i].Wall - set
@@ -221,17 +220,11 @@ func (m *merger) endAll(at, place int, open []*hold, now time.Duration, why stri
 	}
 }
 
-// settleEffects says of a hold's writes when they came: not later than their line, and, since its promises may have ended later than
-// the history has it, so much earlier than they were asked for.
+// settleEffects forgets when a hold's writes came if it is not known what they were under.
 func (m *merger) settleEffects(x *hold) {
 	for _, i := range x.effects {
-		o := m.events[i].event.Value.Outcome
-		if x.vague {
+		if o := m.events[i].event.Value.Outcome; x.vague {
 			o.At, o.AtError = history.Int{}, 0
-		}
-		if o.At.IsSet() {
-			o.AtError += int64(x.slack+1) / 2
-			o.At = history.Some(o.At.V() - int64(x.slack+1)/2)
 		}
 	}
 }
@@ -328,7 +321,8 @@ func (m *merger) addToGrant(at, place int, x *hold, l *Line, now time.Duration,
 	return ""
 }
 
-// promise is until when a grant or a renewal that was asked for and answered then surely has the lock.
+// promise is what a grant or a renewal that was asked for and answered then promises: ValidUntil is when it is over at the latest,
+// Validity for how long it surely is not.
 func (m *merger) promise(x *hold, l *Line, asked, now time.Duration) *history.Grant {
 	g := &history.Grant{}
 	ttl := cmp.Or(l.TTL, x.ttl)
@@ -339,10 +333,11 @@ func (m *merger) promise(x *hold, l *Line, asked, now time.Duration) *history.Gr
 	case l.Renews:
 		x.ttl = nil
 	case l.Validity != nil:
+		g.Validity = history.Some(int64(micros(*l.Validity)))
 		g.ValidUntil = history.Some(int64(now + micros(*l.Validity)))
 	case ttl != nil:
-		g.ValidUntil = history.Some(int64(asked + micros(*ttl)))
-		x.slack = max(x.slack, now-asked)
+		g.Validity = history.Some(int64(asked + micros(*ttl) - now))
+		g.ValidUntil = history.Some(int64(now + micros(*ttl)))
 	}
 	x.ends = x.ends || g.ValidUntil.IsSet()
 	return g

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -16,8 +17,8 @@ const Version = 1
 // Limits on lines that somebody else may have written.
 const (
 	// MaxLine is the longest line, in bytes, MaxText the longest text in it.
-	MaxLine = 16 << 10
-	MaxText = 512
+	MaxLine = 64 << 10
+	MaxText = 4096
 	// MaxTime bounds each time and duration, in µs: what JSON's readers keep exactly.
 	MaxTime = 1<<53 - 1
 )
@@ -76,6 +77,9 @@ func Recognize(start []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(start, " \t\r\n"), []byte(beginning))
 }
 
+// errTorn is that of a line of which only the beginning could be written: the disk was full. Its number is missing.
+var errTorn = errors.New("the line is not whole")
+
 func parse(text []byte) (l Line, err error) {
 	if len(text) > MaxLine {
 		return l, fmt.Errorf("longer than %d bytes", MaxLine)
@@ -85,7 +89,9 @@ func parse(text []byte) (l Line, err error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&l); err != nil {
+	if err := d.Decode(&l); errors.Is(err, io.ErrUnexpectedEOF) && bytes.HasPrefix(text, []byte(beginning)) {
+		return l, errTorn
+	} else if err != nil {
 		return l, fmt.Errorf("not a line of a lock log: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
@@ -113,6 +119,9 @@ func (l *Line) check() error {
 		}
 		if len(t.text) > MaxText {
 			return fmt.Errorf("the %s has more than %d bytes", t.name, MaxText)
+		}
+		if strings.ContainsRune(t.text, utf8.RuneError) { // two different texts may look alike
+			return fmt.Errorf("the %s %q is not text", t.name, t.text)
 		}
 	}
 	for _, t := range []struct {

@@ -196,7 +196,10 @@ func TestBadLines(t *testing.T) {
 	good := web("a").at(0, "asked", 1, "").lines[0]
 	change := func(from, to string) string { return strings.Replace(good, from, to, 1) }
 	for _, c := range []struct{ line, want string }{
-		{`{"locklog":1`, "log:2: not a line of a lock log: unexpected EOF"},
+		{`{"locklog":1,"host":"a`, ""}, // of which only the beginning could be written
+		{"", ""},
+		{`{"host":1`, "log:2: not a line of a lock log: unexpected EOF"},
+		{change(`"a"`, `"\ud800"`), `log:2: the host "�" is not text`},
 		{`[]`, "log:2: not a line of a lock log: json: cannot unmarshal array"},
 		{good + good, "log:2: more than one value on the line"},
 		{change(`"locklog":1`, `"locklog":2`), "log:2: locklog 2: this program reads version 1"},
@@ -205,8 +208,8 @@ func TestBadLines(t *testing.T) {
 		{change(`"hold":1`, `"hold":-1`), "log:2: hold -1: want 0 to"},
 		{change(`"hold":1`, `"hold":1,"tll":1`), `unknown field "tll"`},
 		{change(`"hold":1`, `"hold":1,"ttl":1`), `log:2: asked has no field "ttl"`},
-		{change(`"hold":1`, `"hold":1,"owner":"`+strings.Repeat("x", 600)+`"`), "log:2: the owner has more than 512 bytes"},
-		{change(`"hold":1`, `"hold":1,"owner":"`+strings.Repeat("x", 20000)+`"`), "log:2: longer than 16384 bytes"},
+		{change(`"hold":1`, `"hold":1,"owner":"`+strings.Repeat("x", 5000)+`"`), "log:2: the owner has more than 4096 bytes"},
+		{change(`"hold":1`, `"hold":1,"owner":"`+strings.Repeat("x", 70000)+`"`), "log:2: longer than 65536 bytes"},
 		{change(`"a"`, "\"\xff\""), "log:2: not UTF-8"},
 		{change(`"asked"`, `"granted"`), "log:2: line 0 of process \"1\" differs from that at log:1"},
 		{strings.Replace(change(`"line":0`, `"line":2`), `"asked"`, `"lost"`, 1), ""}, // lines are missing

@@ -66,7 +66,12 @@ func (l *Log) Read(file string, r io.Reader) error {
 		if l.lines++; l.lines > most {
 			return l.errorAt(&e, "more than %d lines", most)
 		}
-		if e.Line, err = parse(text); err != nil {
+		e.Line, err = parse(text)
+		if len(text) == 0 || errors.Is(err, errTorn) {
+			l.Truncated = l.Truncated || len(text) > 0
+			continue
+		}
+		if err != nil {
 			return l.errorAt(&e, "%w", err)
 		}
 		for _, t := range []*string{&e.Host, &e.Process, &e.Lock} {

@@ -17,6 +17,8 @@
 //! Threads may share it. It returns no errors and does not panic: what it cannot write it drops, and counts. Lines wait for a second at most,
 //! or until there are 256; those of the last second are written when the log is dropped, or by `flush`. The file is opened for each write, so
 //! it may be renamed at any time.
+#![allow(dead_code)] // an application does not need all of it
+
 use std::collections::hash_map::RandomState;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;

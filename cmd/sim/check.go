@@ -89,13 +89,13 @@ func (a *cli) tellChecked(c *app.CheckResult, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(checkedFile{File: c.File, Truncated: c.Truncated, Started: c.Started, Properties: c.Findings})
 	}
+	if c.Started != "" {
+		fmt.Fprintf(a.stdout, "%s: times count from %s\n", c.File, c.Started)
+	}
 	for _, finding := range c.Findings {
 		fmt.Fprintf(a.stdout, "%s: %s %s: %s\n", c.File, finding.Property, finding.Verdict, finding.Why)
 		if finding.Counterexample == nil {
 			continue
-		}
-		if c.Started != "" {
-			fmt.Fprintf(a.stdout, "    times count from %s\n", c.Started)
 		}
 		for _, s := range finding.Counterexample.Story {
 			fmt.Fprintf(a.stdout, "    %.3f s  %s\n", s.At.Seconds(), s.Text)

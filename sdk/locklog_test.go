@@ -75,7 +75,8 @@ func TestLockLogs(t *testing.T) {
 			suite.All(t)
 			needs(t, "javac")
 			classes := t.TempDir()
-			run(t, exec.CommandContext(t.Context(), "javac", "-d", classes, filepath.Join(here, "../../java/LockLog.java"), filepath.Join(here, "Try.java")))
+			sources := []string{filepath.Join(here, "../../java/LockLog.java"), filepath.Join(here, "Try.java")}
+			run(t, exec.CommandContext(t.Context(), "javac", append([]string{"-d", classes}, sources...)...))
 			return command("java", "-cp", classes, "Try")
 		},
 		"rust": func(t *testing.T) writer {

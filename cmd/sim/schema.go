@@ -22,7 +22,7 @@ func newSchemaCommand(a *cli) *cobra.Command {
 	topics := []string{"scenario", "lock-protocol", "lock-log", "result", "card", "output"}
 	return &cobra.Command{
 		Use:   "schema [scenario|lock-protocol|lock-log|result|card|output]",
-		Short: "Print a JSON Schema: of scenario files, for editors, of the lock protocol, of lock logs, of result.json, of card.json, or of --json",
+		Short: "Print a JSON Schema: of scenario files, of the lock protocol, of lock logs, of result.json, card.json, or --json",
 		Example: `  sim schema > scenario.schema.json
 
   and as the first line of a scenario:

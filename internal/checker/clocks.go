@@ -1,10 +1,10 @@
 package checker
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
@@ -68,7 +68,7 @@ func (j *judge) byClocks(a, b string) string {
 // answered, and fits; nil for none.
 func (j *judge) takeover(list []int, g *facts.Grant, fits func(*facts.Grant) bool) *facts.Grant {
 	// Those that were answered before are none: the list is in the order of answers.
-	n, _ := slices.BinarySearchFunc(list, j.At(g.Return), func(i int, at time.Duration) int { return cmp.Compare(j.At(j.Grants[i].Return), at) })
+	n := sort.Search(len(list), func(i int) bool { return j.At(j.Grants[list[i]].Return) >= j.At(g.Return) })
 	for _, i := range list[n:] {
 		next := &j.Grants[i]
 		if next.Client == g.Client {

@@ -70,7 +70,8 @@ func (j *judge) firstTwo(holdings []facts.Holding, search func([]facts.Holding) 
 }
 
 // judgeExclusiveByClocks decides it where several clocks stamped the history; first and second are a pair that overlaps by their stamps.
-func (j *judge) judgeExclusiveByClocks(ctx context.Context, f Finding, holdings []facts.Holding, first, second *facts.Holding, what string) Finding {
+func (j *judge) judgeExclusiveByClocks(ctx context.Context, f Finding, holdings []facts.Holding, first, second *facts.Holding,
+	what string) Finding {
 	f.Method = "interval sweep with the errors of the clocks"
 	a, b := j.firstTwo(holdings, func(part []facts.Holding) (int, int, bool) { return j.clashByClocks(ctx, part) })
 	switch {

@@ -264,7 +264,7 @@ func (m *merger) add(at, place int, x *hold, l *Line, now time.Duration) (proble
 			v.Token = history.Some(*l.Token)
 		}
 		op(now, history.Acquire, history.OK, v)
-	default:
+	case Renewed, Lost, Releasing, Released, ReleasedInVain, WriteDone, WriteRefused:
 		if !x.isGranted {
 			return fmt.Sprintf("%s, and not granted before", l.Event)
 		}
@@ -276,6 +276,7 @@ func (m *merger) add(at, place int, x *hold, l *Line, now time.Duration) (proble
 func (m *merger) addToGrant(at, place int, x *hold, l *Line, now time.Duration,
 	op func(time.Duration, history.F, history.Type, history.Value)) (problem string) {
 	switch l.Event {
+	case Asked, Granted, NotGranted: // they come before a grant
 	case Renewed:
 		asked := x.granted
 		if l.Took != nil {

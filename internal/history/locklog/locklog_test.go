@@ -17,11 +17,11 @@ type script struct {
 	host, process string
 	off           int64
 	lines         []string
-	skip          bool
 }
 
 func (s *script) at(ms int64, event string, hold int64, more string) *script {
-	s.lines = append(s.lines, fmt.Sprintf(`{"locklog":1,"host":%q,"process":%q,"line":%d,"wall":%d,"mono":%d,"event":%q,"hold":%d,"lock":"orders"%s}`,
+	s.lines = append(s.lines, fmt.Sprintf(
+		`{"locklog":1,"host":%q,"process":%q,"line":%d,"wall":%d,"mono":%d,"event":%q,"hold":%d,"lock":"orders"%s}`,
 		s.host, s.process, len(s.lines), 1_764_330_000_000_000+(ms+s.off)*1000, ms*1000, event, hold, more))
 	return s
 }
@@ -69,8 +69,8 @@ func TestClockError(t *testing.T) {
 		return web("a").at(0, "asked", 1, "").at(1, "granted", 1, ttl).at(100, "releasing", 1, "").at(101, "released", 1, "")
 	}
 	b := func(host string, granted int64) *script {
-		s := (&script{host: host, process: "2"}).at(50, "asked", 1, "").at(granted, "granted", 1, ttl).at(300, "releasing", 1, "").at(301, "released", 1, "")
-		return s
+		s := (&script{host: host, process: "2"}).at(50, "asked", 1, "").at(granted, "granted", 1, ttl)
+		return s.at(300, "releasing", 1, "").at(301, "released", 1, "")
 	}
 	for _, c := range []struct {
 		host    string
@@ -213,7 +213,8 @@ func TestBadLines(t *testing.T) {
 		{change(`"a"`, "\"\xff\""), "log:2: not UTF-8"},
 		{change(`"asked"`, `"granted"`), "log:2: line 0 of process \"1\" differs from that at log:1"},
 		{strings.Replace(change(`"line":0`, `"line":2`), `"asked"`, `"lost"`, 1), ""}, // lines are missing
-		{strings.Replace(change(`"line":0`, `"line":1`), `"asked"`, `"released"`, 1), `log:2: hold 1 of process "1": released, and not granted before`},
+		{strings.Replace(change(`"line":0`, `"line":1`), `"asked"`, `"released"`, 1),
+			`log:2: hold 1 of process "1": released, and not granted before`},
 		{strings.Replace(change(`"line":0`, `"line":1`), `"hold":1,`, `"hold":2,`, 1), ""},
 	} {
 		var log locklog.Log
@@ -229,7 +230,8 @@ func TestBadLines(t *testing.T) {
 		t.Error("an empty log is one")
 	}
 	few := locklog.Log{MaxLines: 1}
-	if err := few.Read("log", strings.NewReader(good+"\n"+good+"\n")); err == nil || !strings.HasPrefix(err.Error(), "log:2: more than 1 lines") {
+	err := few.Read("log", strings.NewReader(good+"\n"+good+"\n"))
+	if err == nil || !strings.HasPrefix(err.Error(), "log:2: more than 1 lines") {
 		t.Error(err)
 	}
 }
@@ -256,8 +258,8 @@ func TestHostileNames(t *testing.T) {
 
 // FuzzRead: no input makes the reader or the judges panic.
 func FuzzRead(f *testing.F) {
-	s := web("a").at(0, "asked", 1, "").at(1, "granted", 1, ttl+`,"token":3`).at(2, "renewed", 1, ttl+`,"took":100`).at(3, "write-done", 1, `,"took":1`).
-		at(4, "lost", 1, "").at(5, "releasing", 1, "").at(6, "released", 1, "")
+	s := web("a").at(0, "asked", 1, "").at(1, "granted", 1, ttl+`,"token":3`).at(2, "renewed", 1, ttl+`,"took":100`).
+		at(3, "write-done", 1, `,"took":1`).at(4, "lost", 1, "").at(5, "releasing", 1, "").at(6, "released", 1, "")
 	f.Add(strings.Join(s.lines, "\n") + "\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		log := locklog.Log{MaxLines: 100}

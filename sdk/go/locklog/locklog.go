@@ -101,7 +101,8 @@ func (h *Hold) write(event string, g Grant, began time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	b := append(l.buf, l.head...)
+	b := l.buf
+	b = append(b, l.head...)
 	number := func(name string, n int64) {
 		b = append(append(append(b, `,"`...), name...), `":`...)
 		b = strconv.AppendInt(b, n, 10)
@@ -128,7 +129,8 @@ func (h *Hold) write(event string, g Grant, began time.Time) {
 	if !began.IsZero() {
 		number("took", max(0, now.Sub(began).Microseconds()))
 	}
-	l.buf = append(b, '}', '\n')
+	b = append(b, '}', '\n')
+	l.buf = b
 	l.next++
 	if l.lines++; l.lines == 1 {
 		time.AfterFunc(time.Second, l.Flush)

@@ -287,6 +287,7 @@ func (h *Handler) compare(w http.ResponseWriter, r *http.Request) error {
 	}
 	return h.with(r.Context(), ids, false, func(found []*report.Result) error {
 		c := compare.Results(found[:1], found[1:])
+		c.Link(func(r *report.Result) string { return ids[slices.Index(found, r)].link() })
 		return h.report(w, func(buf *bytes.Buffer) error { return compare.WriteHTML(buf, c) })
 	})
 }

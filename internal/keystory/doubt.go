@@ -131,11 +131,14 @@ func (k *Lock) resolve(c candidate, now Time, why string) {
 	k.log.Replay.Key, k.log.Unclear = c.key, false
 	if before != nil && before != c.hold {
 		k.hold = before
-		how := RanOut
+		how, end := RanOut, before.expires
 		if before.expires == (Time{}) || before.expires.At > now.At {
 			how = Unknown
 		}
-		k.ended(how, before.expires, "")
+		if end.At > now.At {
+			end = now
+		}
+		k.ended(how, end, "")
 	}
 	switch {
 	case c.hold != nil:
@@ -214,7 +217,7 @@ func (k *Lock) Found(is command.Key, at Time, evicted, missed bool) {
 		k.ended(Vanished, at, "")
 	}
 	if k.hold != nil {
-		k.ended(RanOut, endOf(have), "")
+		k.ended(RanOut, Time{At: min(endOf(have).At, at.At)}, "")
 	}
 	if k.log.Replay.Key = is; is.Holds != command.Absent {
 		k.begins(is, Time{}, "", false, "as the server says")

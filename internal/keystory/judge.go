@@ -155,6 +155,9 @@ func (k *Lock) begins(is command.Key, at Time, source string, nx bool, why strin
 	}
 	k.tell(now, "%s", text)
 	k.story.remember(h)
+	if k.story.o.Began != nil {
+		k.story.o.Began(k, h)
+	}
 }
 
 // remember keeps a hold by its values and its connection. A value, or a connection, that has had several locks says nothing of which of
@@ -324,7 +327,7 @@ func (k *Lock) removed(a *act, before command.Key) {
 		k.bare(h, a.at, true)
 	}
 	switch {
-	case h == nil && (a.entry || a.compared || !k.wanted):
+	case h == nil && (a.entry || a.compared):
 		k.tell(a.at, "%s removes it%s; who had it is not known", a.name(), k.over(a.source))
 		return
 	case h == nil:

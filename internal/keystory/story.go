@@ -43,6 +43,9 @@ type Options struct {
 	Doubted func(*Lock)
 	// Full is told when there are more locks than can be followed; nil: nobody is.
 	Full func()
+	// Began is told of each hold when it begins, Dropped of each lock that is followed no longer; nil: nobody is.
+	Began   func(*Lock, *Hold)
+	Dropped func(*Lock)
 }
 
 // MostLocks is how many locks are followed.
@@ -68,6 +71,8 @@ type Left struct {
 // Story is what befell all locks.
 type Story struct {
 	Left Left
+	// Over sums up the locks that were over, and gave way to others.
+	Over Over
 	// Lines counts lines or entries, First and Last are when the first and the last of them were.
 	Lines       int
 	First, Last Time
@@ -80,6 +85,8 @@ type Story struct {
 	absent bool
 	locks  map[id]*Lock
 	order  []*Lock
+	// fullUntil is the line before which there is no need to look for room again.
+	fullUntil int
 	// open are the locks with a step that is not over, step is its number.
 	open []*Lock
 	step int
@@ -292,7 +299,7 @@ func (s *Story) lock(i id) *Lock {
 	if k := s.locks[i]; k != nil {
 		return k
 	}
-	if len(s.order) == mostLocks {
+	if len(s.order) == mostLocks && !s.makeRoom() {
 		if s.Left.Keys++; s.Left.Keys == 1 && s.o.Full != nil {
 			s.o.Full()
 		}

@@ -51,6 +51,9 @@ func (s *Story) WriteText(to io.Writer, o TextOptions) error {
 		fmt.Fprintf(w, "not told: %s, counters or never asked for with NX and without a TTL, so no locks: the first is %s\n",
 			words.GroupedCount(none, "key"), first.Name())
 	}
+	if n := s.Over.Locks; n > 0 {
+		fmt.Fprintf(w, "%s that were over gave way to others: %s\n", words.GroupedCount(n, "lock"), s.Over.Totals.line())
+	}
 	fmt.Fprintln(w, s.Verdict())
 	if s.Left.Keys > 0 {
 		fmt.Fprintf(w, "left out: %s on keys beyond the first %s locks\n", words.GroupedCount(s.Left.Keys, "command"), words.Grouped(mostLocks))
@@ -68,6 +71,7 @@ func (s *Story) told() []*Lock { return slices.DeleteFunc(slices.Clone(s.order),
 func (s *Story) Verdict() string {
 	findings, questions := s.Tally()
 	list, with, unknown := s.told(), 0, 0
+	all := len(list) + s.Over.Locks
 	for _, k := range list {
 		if len(k.Findings) > 0 {
 			with++
@@ -76,13 +80,13 @@ func (s *Story) Verdict() string {
 			unknown++
 		}
 	}
-	locks := words.Count(len(list), "lock")
+	locks := words.GroupedCount(all, "lock")
 	switch {
 	case len(list) == 0 && len(s.order) > 0:
 		return "NO LOCK SEEN: the keys that --keys fits are those of no locks"
 	case len(list) == 0:
 		return "NO LOCK SEEN: no command was on a key that --keys fits"
-	case findings == 0 && unknown == len(list):
+	case findings == 0 && unknown == all:
 		return fmt.Sprintf("UNKNOWN: %s, and nothing tells who held one", locks)
 	case findings == 0 && questions == 0:
 		return fmt.Sprintf("NOTHING FOUND: %s", locks)
@@ -97,7 +101,7 @@ func (s *Story) Verdict() string {
 // Undecided reports that nothing was found, and that nothing could have been: nobody is known to have held a lock.
 func (s *Story) Undecided() bool {
 	findings, _ := s.Tally()
-	return findings == 0 && !slices.ContainsFunc(s.told(), func(k *Lock) bool { return k.Totals.Holds > 0 })
+	return findings == 0 && s.Over.Totals.Holds == 0 && !slices.ContainsFunc(s.told(), func(k *Lock) bool { return k.Totals.Holds > 0 })
 }
 
 // weight is how much a lock has to be told first.
@@ -119,8 +123,9 @@ func (k *Lock) Name() string {
 }
 
 // line says in one line what befell a lock.
-func (k *Lock) line() string {
-	t := &k.Totals
+func (k *Lock) line() string { return k.Totals.line() }
+
+func (t *Totals) line() string {
 	list := []string{words.GroupedCount(t.Holds, "holder")}
 	add := func(n int, format string, args ...any) {
 		if n > 0 {

@@ -1,14 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,17 +26,23 @@ type observeFlags struct {
 	passwordEnv, passwordFile string
 	record                    string
 	force, plainPassword      bool
+	follow                    bool
+	sentinelPasswordEnv       string
 }
 
 func newObserveCommand(a *cli) *cobra.Command {
 	var f observeFlags
 	c := &cobra.Command{
-		Use:   "observe WHERE --keys PATTERN",
+		Use:   "observe WHERE... --keys PATTERN",
 		Short: "Tell who held a lock, and who ended it, from what a Redis server does or did",
 		Long: `Tell who held a lock, and who ended it. WHERE is a server that is in use
 (redis://host:6379, rediss:// for TLS, /2 behind it for database 2), a saved output of
 MONITOR (redis-cli monitor > FILE; - is stdin), or an append-only file (the file, its
 folder, or its manifest). sim writes to no server.
+
+There may be several servers, such as the independent nodes of a Redlock. Where a Sentinel
+(redis+sentinel://host:26379/NAME) or a node of a Redis Cluster (redis+cluster://host:6379)
+tells of others, --follow permits sim to contact them; on this machine it may anyway.
 
 A look at a server lasts till Ctrl-C, or for --for. It uses MONITOR, which costs a busy
 server up to half of its throughput, so it is refused, and ended, above --most-ops
@@ -60,13 +62,16 @@ beginning or at the end, or is too busy.`,
   sim observe monitor.log --keys 'lock:*'
   sim observe monitor.log --keys lock:order:17 --whole
   sim observe /var/lib/redis/appendonlydir --keys 'lock:*' --resource 'stock:*'`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(f.keys) == 0 {
 				return app.Usagef("--keys is missing: it says which keys are those of locks").Hint("--keys 'lock:*'")
 			}
-			if scheme, _, url := strings.Cut(args[0], "://"); url {
-				return a.observeServer(c.Context(), scheme, args[0], f)
+			if strings.Contains(args[0], "://") {
+				return a.observeServer(c.Context(), args, f)
+			}
+			if len(args) > 1 {
+				return app.Usagef("several addresses are those of servers: %q is none", args[0])
 			}
 			if c.Flags().Changed("for") {
 				return app.Usagef("--for goes with a server: a file is read whole")
@@ -85,6 +90,8 @@ beginning or at the end, or is too busy.`,
 	c.Flags().StringVar(&f.passwordFile, "password-file", "", "the file that holds the password")
 	c.Flags().BoolVar(&f.plainPassword, "allow-plain-password", false,
 		"send the password also without TLS to a server that is not on this machine")
+	c.Flags().BoolVar(&f.follow, "follow", false, "also contact the servers that a Sentinel or a Redis Cluster tells of")
+	c.Flags().StringVar(&f.sentinelPasswordEnv, "sentinel-password-env", "", "the environment variable that holds the password of the Sentinel")
 	c.Flags().StringVar(&f.live.CA, "ca-cert", "", "a file with the certificates to trust (default: those of the machine)")
 	return c
 }
@@ -127,21 +134,13 @@ func (a *cli) tellStory(s *keystory.Story, notes []string, whole bool) error {
 	return observed(s)
 }
 
-func (a *cli) observeServer(ctx context.Context, scheme, text string, f observeFlags) (err error) {
+func (a *cli) observeServer(ctx context.Context, args []string, f observeFlags) (err error) {
 	l := &f.live
-	if err := serverAt(scheme, text, &l.Server); err != nil {
+	places, err := a.places(args, &f)
+	if err != nil {
 		return err
 	}
-	if l.Password, err = a.password(&f); err != nil {
-		return err
-	}
-	if l.CA != "" && !l.TLS {
-		return app.Usagef("--ca-cert goes with rediss://")
-	}
-	if l.Password != "" && !l.TLS && !f.plainPassword && !app.IsLoopback(l.Address) {
-		return app.Usagef("the password would go to %s without TLS, where others can read it", l.Address).
-			Hint("rediss://, if the server speaks TLS; or --allow-plain-password")
-	}
+	l.Server = places[0].Server
 	if f.force {
 		l.MostOps = 0
 	}
@@ -155,6 +154,9 @@ func (a *cli) observeServer(ctx context.Context, scheme, text string, f observeF
 	}
 	a.orderly.Store(true)
 	l.Story = f.options()
+	if len(places) > 1 || places[0].Topology != observe.Single {
+		return a.observeServers(ctx, places, &f)
+	}
 	l.Story.Tell = func(k *keystory.Lock, found *keystory.Finding) { fmt.Fprintln(a.stdout, k.Line(found)) }
 	l.Note = func(text string) { fmt.Fprintf(plain.Lines{Writer: a.stderr}, "note: %s\n", text) }
 	s, err := l.Look(ctx)
@@ -172,31 +174,6 @@ func (a *cli) observeServer(ctx context.Context, scheme, text string, f observeF
 		return &app.ExitError{Code: app.ExitEnvironment, Err: err}
 	}
 	return a.tellStory(s, nil, f.whole)
-}
-
-// serverAt reads the address of a server.
-func serverAt(scheme, text string, to *observe.Server) error {
-	u, err := url.Parse(text)
-	switch {
-	case scheme != "redis" && scheme != "rediss":
-		return app.Usagef("the address begins with %s://: want redis:// or rediss://", scheme)
-	case err != nil:
-		return app.Usagef("the address cannot be read") // it may have a password in it
-	case u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "":
-		return app.Usagef("the address of a server is like redis://host:6379/0")
-	}
-	if _, has := u.User.Password(); has {
-		return app.Usagef("the address has a password in it, which others on this machine can read").
-			Hint("--password-env NAME names an environment variable that holds it, --password-file FILE a file")
-	}
-	port := cmp.Or(u.Port(), "6379")
-	to.Address, to.TLS, to.Username = net.JoinHostPort(u.Hostname(), port), scheme == "rediss", u.User.Username()
-	if db := strings.Trim(u.Path, "/"); db != "" {
-		if to.DB, err = strconv.Atoi(db); err != nil || to.DB < 0 {
-			return app.Usagef("%q is no number of a database", db)
-		}
-	}
-	return nil
 }
 
 // password is that of the server, from where the flags say.

@@ -127,7 +127,7 @@ func (k *Lock) settleBy(a *act) {
 // resolve ends the doubt: a candidate it was.
 func (k *Lock) resolve(c candidate, now Time, why string) {
 	before := k.doubted
-	k.candidates, k.complete, k.doubted, k.wanted = nil, false, nil, false
+	k.candidates, k.complete, k.doubted, k.wanted, k.forgotten = nil, false, nil, false, false
 	k.log.Replay.Key, k.log.Unclear = c.key, false
 	if before != nil && before != c.hold {
 		k.hold = before
@@ -174,7 +174,7 @@ func (k *Lock) forget(why string) {
 		return
 	}
 	k.Totals.Unknown++
-	k.candidates, k.complete, k.doubted, k.hold = nil, false, k.hold, nil
+	k.candidates, k.complete, k.doubted, k.hold, k.forgotten = nil, false, k.hold, nil, true
 	k.log.Replay.Key, k.log.Unclear = command.Key{Holds: command.Unclear}, true
 	k.tell(k.story.Last, "from here on nobody knows who holds it: %s", why)
 	if k.story.o.Doubted != nil {

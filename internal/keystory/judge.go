@@ -121,16 +121,19 @@ func (k *Lock) begins(is command.Key, at Time, source string, nx bool, why strin
 		k.isLock = k.isLock || !k.counted
 	}
 	k.hold = h
-	k.Totals.Holds++
-	now := at
-	if at == (Time{}) {
+	now, text := at, h.Owner+" gets it"+k.over(source)
+	switch again := k.paused != nil && k.paused.Owner == h.Owner; {
+	case at == Time{} && again:
+		now, text = k.story.Last, h.Owner+" has it again, or still"
+		h.From = now
+	case at == Time{}:
+		k.Totals.Holds++
 		k.Totals.Found++
-		now = k.story.Last
+		now, text = k.story.Last, h.Owner+" has it"
+	default:
+		k.Totals.Holds++
 	}
-	text := h.Owner + " has it"
-	if at != (Time{}) {
-		text = h.Owner + " gets it" + k.over(source)
-	}
+	k.paused = nil
 	if ttl, ok := h.expires.since(now.inMs()); ok {
 		k.Totals.TTL = max(k.Totals.TTL, ttl)
 		text += until(h.expires, now)
@@ -208,13 +211,10 @@ func (k *Lock) ended(how Ending, at Time, by string) {
 		k.tell(at, "the TTL of %s runs out", h.Owner)
 	case Unknown:
 		k.Totals.Ended++
-	case Removed, Overwritten, Evicted, Vanished:
+	case Removed, Overwritten, Evicted, Vanished, Lost:
 		k.Totals.Removed++
 	}
-	if d, ok := at.since(h.From); ok && d > 0 {
-		k.Totals.Held += d
-		k.Totals.LongestHeld = max(k.Totals.LongestHeld, d)
-	}
+	k.countHeld(h, at)
 	if len(k.past) >= mostPast {
 		for v, old := range k.past { // any of them: which is of no matter, as long as there are not more and more
 			if old.End.At <= at.At {
@@ -495,6 +495,9 @@ func (k *Lock) cameLate(a *act) {
 			h.told = true
 			k.find(ByAnother, !h.isOver(a.source), a.at, "%s came back to its lock%s (%s), so it had not given it back: "+
 				"it had been ended%s%s%s", h.Owner, k.over(a.source), a.name(), earlier(a.at, h.End), k.over(h.By), k.holder())
+		case Lost:
+			h.told = true
+			k.cameBack(h, a)
 		case Released, Overwritten, Unknown:
 		}
 	}
@@ -557,10 +560,7 @@ func (k *Lock) end(now Time) {
 		return
 	}
 	k.bare(h, now, now.At == 0)
-	if d, ok := now.since(h.From); ok {
-		k.Totals.Held += d
-		k.Totals.LongestHeld = max(k.Totals.LongestHeld, d)
-	}
+	k.countHeld(h, now)
 	k.tell(now, "%s still has it at the end of the look", h.Owner)
 }
 

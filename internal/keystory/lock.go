@@ -53,6 +53,9 @@ type Lock struct {
 	// candidates are those who may hold the lock, while nobody knows; complete: it is one of them. doubted held it before.
 	candidates []candidate
 	complete   bool
+	// forgotten: nobody knows who holds it because commands were not seen. paused is who held it when nobody looked any more.
+	forgotten bool
+	paused    *Hold
 	// wanted: somebody has asked for it since then.
 	wanted  bool
 	doubted *Hold
@@ -135,6 +138,8 @@ const (
 	Evicted
 	// Vanished: it was gone, and nothing that was seen has done it.
 	Vanished
+	// Lost: a server took over that had it not.
+	Lost
 	// Unknown: it was removed or ran out: nobody knows which.
 	Unknown
 )

@@ -79,6 +79,8 @@ type Story struct {
 
 	o     Options
 	steps monitor.Steps
+	// quiet: nothing is found.
+	quiet bool
 	// caller is the latest line that is not of a script.
 	caller monitor.Line
 	// absent: a key that has not been seen is not there.

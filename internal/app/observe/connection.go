@@ -18,7 +18,8 @@ import (
 )
 
 // Sends are all commands that a look sends to a server; none of them writes. docs/guide/observe.md has the same list.
-var Sends = []string{"AUTH", "SELECT", "CLIENT SETNAME", "CLIENT LIST", "INFO", "MONITOR", "TYPE", "GETRANGE", "HLEN", "HGETALL", "PTTL"}
+var Sends = []string{"AUTH", "SELECT", "CLIENT SETNAME", "CLIENT LIST", "INFO", "MONITOR", "TYPE", "GETRANGE", "HLEN", "HGETALL", "PTTL",
+	"CLUSTER SLOTS", "SENTINEL GET-MASTER-ADDR-BY-NAME", "SENTINEL REPLICAS"}
 
 // Server is where to look.
 type Server struct {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -162,18 +161,7 @@ func (f *cardFiles) check() error {
 	if f.card != "" && f.card == f.markdown {
 		return app.Usagef("--card and --markdown name the same file")
 	}
-	for flag, path := range map[string]string{"--card": f.card, "--markdown": f.markdown} {
-		if path == "" {
-			continue
-		}
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			return app.Usagef("%s %s: that is a folder", flag, path)
-		}
-		if info, err := os.Stat(filepath.Dir(path)); err == nil && !info.IsDir() {
-			return app.Usagef("%s %s: %s is no folder", flag, path, filepath.Dir(path))
-		}
-	}
-	return nil
+	return errors.Join(checkFile("--card", f.card), checkFile("--markdown", f.markdown))
 }
 
 // concludeAudit writes the card, compares it with the expected one, and says how the audit ended.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -78,4 +79,18 @@ func (a *cli) toOutput(out string, write func(io.Writer) error) error {
 		return errors.Join(write(f), f.Close())
 	}
 	return machine.WriteFile(out, write)
+}
+
+// checkFile refuses a file that cannot be written, before the work rather than after it.
+func checkFile(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return app.Usagef("%s %s: that is a folder", flag, path)
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err == nil && !info.IsDir() {
+		return app.Usagef("%s %s: %s is no folder", flag, path, filepath.Dir(path))
+	}
+	return nil
 }

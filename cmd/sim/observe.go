@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/observe"
 	"github.com/redlock-sim/redlock-sim/internal/keystory"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
+	"github.com/redlock-sim/redlock-sim/internal/report/observed"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
@@ -20,7 +22,8 @@ import (
 // observeFlags are the flags of sim observe.
 type observeFlags struct {
 	keys, resource []string
-	whole          bool
+	whole, json    bool
+	html           string
 	// live is a look at a server.
 	live                      observe.Live
 	passwordEnv, passwordFile string
@@ -67,6 +70,9 @@ beginning or at the end, or is too busy.`,
 			if len(f.keys) == 0 {
 				return app.Usagef("--keys is missing: it says which keys are those of locks").Hint("--keys 'lock:*'")
 			}
+			if err := checkFile("--html", f.html); err != nil {
+				return err
+			}
 			if strings.Contains(args[0], "://") {
 				return a.observeServer(c.Context(), args, f)
 			}
@@ -82,6 +88,8 @@ beginning or at the end, or is too busy.`,
 	c.Flags().StringSliceVar(&f.keys, "keys", nil, "the keys of the locks; * stands for any characters")
 	c.Flags().StringSliceVar(&f.resource, "resource", nil, "the keys of what the locks protect: who writes them without its lock is found")
 	c.Flags().BoolVar(&f.whole, "whole", false, "tell all that befell each lock, not only what is around findings")
+	c.Flags().BoolVar(&f.json, "json", false, "print what befell each lock as JSON, at the end")
+	c.Flags().StringVar(&f.html, "html", "", "also write what befell the locks, with pictures, to this HTML page")
 	c.Flags().DurationVar(&f.live.For, "for", 0, "how long to look at a server (default: till Ctrl-C)")
 	c.Flags().IntVar(&f.live.MostOps, "most-ops", 10_000, "how many commands a second a server may carry out for MONITOR to be used")
 	c.Flags().BoolVar(&f.force, "force", false, "use MONITOR however busy the server is")
@@ -119,19 +127,32 @@ func (a *cli) observeFile(ctx context.Context, path string, f observeFlags) erro
 	if err != nil {
 		return app.Usagef("failed to read %q: %w", path, err)
 	}
-	return a.tellStory(s, read.Notes, f.whole)
+	return a.tellStory(s, path, read.Notes, &f)
 }
 
-// tellStory prints what befell the locks.
-func (a *cli) tellStory(s *keystory.Story, notes []string, whole bool) error {
-	fmt.Fprintf(a.stdout, "%s%s\n", words.GroupedCount(s.Lines, "command"), period(s))
+// tellStory prints what befell the locks, as JSON where that is asked for, and writes the page.
+func (a *cli) tellStory(s *keystory.Story, where string, notes []string, f *observeFlags) error {
+	r := s.Report(where, notes)
+	if f.html != "" {
+		if err := a.toOutput(f.html, func(w io.Writer) error { return observed.WriteHTML(w, r) }); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		return errors.Join(a.printIndented(r), concluded(s))
+	}
+	when := ""
+	if s.First.At > 0 && s.Last.At > 0 {
+		when = ", " + keystory.Period(s.First.Wall(), s.Last.Wall())
+	}
+	fmt.Fprintf(a.stdout, "%s%s\n", words.GroupedCount(s.Lines, "command"), when)
 	for _, note := range notes {
 		fmt.Fprintf(a.stdout, "note: %s\n", note)
 	}
-	if err := s.WriteText(a.stdout, keystory.TextOptions{Whole: whole}); err != nil {
+	if err := s.WriteText(a.stdout, keystory.TextOptions{Whole: f.whole}); err != nil {
 		return err
 	}
-	return observed(s)
+	return concluded(s)
 }
 
 func (a *cli) observeServer(ctx context.Context, args []string, f observeFlags) (err error) {
@@ -157,23 +178,21 @@ func (a *cli) observeServer(ctx context.Context, args []string, f observeFlags) 
 	if len(places) > 1 || places[0].Topology != observe.Single {
 		return a.observeServers(ctx, places, &f)
 	}
-	l.Story.Tell = func(k *keystory.Lock, found *keystory.Finding) { fmt.Fprintln(a.stdout, k.Line(found)) }
+	if !f.json {
+		l.Story.Tell = func(k *keystory.Lock, found *keystory.Finding) { fmt.Fprintln(a.stdout, k.Line(found)) }
+	}
 	l.Note = func(text string) { fmt.Fprintf(plain.Lines{Writer: a.stderr}, "note: %s\n", text) }
 	s, err := l.Look(ctx)
-	if busy := (*observe.TooBusyError)(nil); errors.As(err, &busy) {
-		return &app.ExitError{Code: app.ExitEnvironment,
-			Err: words.WithHint(err, "--force, or --most-ops, if the server can bear it; or save its append-only file, and look at that")}
-	}
 	if gone := (*observe.GoneError)(nil); errors.As(err, &gone) {
-		told := a.tellStory(s, []string{err.Error()}, f.whole)
+		told := a.tellStory(s, args[0], []string{err.Error()}, &f)
 		if findings, _ := s.Tally(); findings > 0 {
 			return told
 		}
 	}
 	if err != nil {
-		return &app.ExitError{Code: app.ExitEnvironment, Err: err}
+		return a.notLooked(err)
 	}
-	return a.tellStory(s, nil, f.whole)
+	return a.tellStory(s, args[0], nil, &f)
 }
 
 // password is that of the server, from where the flags say.
@@ -197,22 +216,8 @@ func (a *cli) password(f *observeFlags) (string, error) {
 	return "", nil
 }
 
-// period says when the look began and ended.
-func period(s *keystory.Story) string {
-	if s.First.At == 0 || s.Last.At == 0 {
-		return ""
-	}
-	const day, clock = "2006-01-02 15:04:05", "15:04:05"
-	from, to := s.First.Wall(), s.Last.Wall()
-	end := to.Format(day)
-	if strings.HasPrefix(end, from.Format("2006-01-02")) {
-		end = to.Format(clock)
-	}
-	return fmt.Sprintf(", %s to %s UTC", from.Format(day), end)
-}
-
-// observed is the end of a look.
-func observed(s *keystory.Story) error {
+// concluded is the end of a look.
+func concluded(s *keystory.Story) error {
 	switch findings, _ := s.Tally(); {
 	case findings > 0:
 		return &app.ExitError{Code: app.ExitUnexpected}

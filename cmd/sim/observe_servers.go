@@ -47,6 +47,8 @@ func (a *cli) places(args []string, f *observeFlags) (list []observe.Place, err 
 		return nil, app.Usagef("--sentinel-password-env goes with redis+sentinel://")
 	case f.follow && !slices.ContainsFunc(list, func(p observe.Place) bool { return p.Topology != observe.Single }):
 		return nil, app.Usagef("--follow goes with redis+sentinel:// and redis+cluster://")
+	case (f.json || f.html != "") && (len(list) > 1 || list[0].Topology != observe.Single):
+		return nil, app.Usagef("--json and --html go with one server: each tells of one")
 	case f.record != "" && (len(list) > 1 || list[0].Topology != observe.Single):
 		return nil, app.Usagef("--record goes with one server: a file has the lines of one")
 	}
@@ -144,7 +146,7 @@ func (a *cli) observeServers(ctx context.Context, places []observe.Place, f *obs
 			notes = append(notes, seen.Err.Error())
 			ends = append(ends, &app.ExitError{Code: app.ExitEnvironment, Err: seen.Err})
 		}
-		ends = append(ends, a.tellStory(seen.Story, notes, f.whole))
+		ends = append(ends, a.tellStory(seen.Story, seen.Server, notes, f))
 	}
 	if across != nil {
 		fmt.Fprintln(a.stdout)

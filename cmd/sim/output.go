@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/checker/evidence"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/keystory"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/compare"
 )
@@ -30,6 +31,7 @@ type outputs struct {
 	Exhaust        exhausted          `json:"exhaust"`
 	List           []listed           `json:"list"`
 	Lock           []listed           `json:"lock"`
+	Observe        keystory.Report    `json:"observe"`
 	Search         searchOut          `json:"search"`
 	Sweep          swept              `json:"sweep"`
 	Version        versions           `json:"version"`
@@ -61,19 +63,25 @@ func outputSchema(describe func(typ, field string) string) *jsonschema.Schema {
 
 // outputNames are what the schema calls types whose own names do not say what they are, or are those of others, too.
 var outputNames = map[reflect.Type]string{
-	reflect.TypeFor[campaign.Status]():       "Campaign",
-	reflect.TypeFor[campaign.WorkerStatus](): "CampaignWorker",
-	reflect.TypeFor[campaign.Point]():        "CampaignPoint",
-	reflect.TypeFor[explore.Class]():         "CampaignClass",
-	reflect.TypeFor[explore.Found]():         "CampaignFound",
-	reflect.TypeFor[conform.Check]():         "ConformCheck",
-	reflect.TypeFor[conform.Finding]():       "ConformFinding",
-	reflect.TypeFor[conformed]():             "Conform",
-	reflect.TypeFor[doctored]():              "Doctor",
-	reflect.TypeFor[listed]():                "Item",
-	reflect.TypeFor[searchOut]():             "Search",
-	reflect.TypeFor[swept]():                 "Sweep",
-	reflect.TypeFor[exhausted]():             "Exhaust",
+	reflect.TypeFor[campaign.Status]():        "Campaign",
+	reflect.TypeFor[campaign.WorkerStatus]():  "CampaignWorker",
+	reflect.TypeFor[campaign.Point]():         "CampaignPoint",
+	reflect.TypeFor[explore.Class]():          "CampaignClass",
+	reflect.TypeFor[explore.Found]():          "CampaignFound",
+	reflect.TypeFor[conform.Check]():          "ConformCheck",
+	reflect.TypeFor[conform.Finding]():        "ConformFinding",
+	reflect.TypeFor[conformed]():              "Conform",
+	reflect.TypeFor[doctored]():               "Doctor",
+	reflect.TypeFor[listed]():                 "Item",
+	reflect.TypeFor[searchOut]():              "Search",
+	reflect.TypeFor[swept]():                  "Sweep",
+	reflect.TypeFor[exhausted]():              "Exhaust",
+	reflect.TypeFor[keystory.Report]():        "Observed",
+	reflect.TypeFor[keystory.LockReport]():    "ObservedLock",
+	reflect.TypeFor[keystory.FindingReport](): "ObservedFinding",
+	reflect.TypeFor[keystory.HoldReport]():    "ObservedHold",
+	reflect.TypeFor[keystory.MomentReport]():  "ObservedMoment",
+	reflect.TypeFor[keystory.Instant]():       "ObservedTime",
 }
 
 func outputName(t reflect.Type) string {

@@ -223,6 +223,10 @@ func TestSchemasOfOutput(t *testing.T) {
 			"lock: {algorithm: redlock, retry: {attempts: 2, delay: 0s, jitter: 0s}, switches: {release: delete}}\n",
 		"correct.yaml": "name: correct\nnodes: {count: 3}\nworkload: {clients: 2, start: together}\n" +
 			"lock: {algorithm: redlock, retry: {attempts: 2, delay: 0s, jitter: 0s}}\n",
+		"monitor.log": `1795856081.100000 [0 h:1] "DEL" "lock:a"
+1795856081.200000 [0 h:1] "SET" "lock:a" "w1" "NX" "PX" "3000"
+1795856082.200000 [0 h:2] "DEL" "lock:a"
+`,
 		"history.edn": `{:process 0, :type :invoke, :f :write, :value 1}
 {:process 0, :type :ok, :f :write, :value 1}
 {:process 1, :type :invoke, :f :read, :value nil}
@@ -256,6 +260,7 @@ func TestSchemasOfOutput(t *testing.T) {
 		{"run gc-pause --world virtual --seed 1 --json", app.ExitMet, ""},
 		{"check reports/latest/unfenced/history.jsonl --json", app.ExitUnexpected, `"counterexample"`},
 		{"check history.edn --model register --json", app.ExitUnexpected, `"first_bad"`},
+		{"observe monitor.log --keys lock:* --json", app.ExitUnexpected, `"ending"`},
 		{"compare reports/latest reports/latest --format json", app.ExitMet, `"compared"`},
 		{"conform --json,sim lock redlock", app.ExitMet, `"program"`},
 		{"conform --json cat", app.ExitUnexpected, `"mend"`},

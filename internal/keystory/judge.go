@@ -121,6 +121,7 @@ func (k *Lock) begins(is command.Key, at Time, source string, nx bool, why strin
 		k.isLock = k.isLock || !k.counted
 	}
 	k.hold = h
+	k.keepHold(h)
 	now, text := at, h.Owner+" gets it"+k.over(source)
 	switch again := k.paused != nil && k.paused.Owner == h.Owner; {
 	case at == Time{} && again:

@@ -32,6 +32,8 @@ type Lock struct {
 	// Moments are the latest, in their order. Earlier counts those that were left out.
 	Moments []Moment
 	Earlier int
+	// Holds are the latest, in their order: as many as there are moments.
+	Holds []*Hold
 	// Findings are the first of each kind, and Counts how often each kind was found.
 	Findings []*Finding
 	Counts   map[Kind]int
@@ -69,19 +71,26 @@ type Lock struct {
 // Totals counts what befell a lock.
 type Totals struct {
 	// Holds counts grants; Found those that were there before the look began.
-	Holds, Found int
+	Holds int `json:"holders"`
+	Found int `json:"held_before_the_look,omitempty"`
 	// Released, RanOut, Removed and Ended count how they ended: by the owner, by themselves, in other ways, and nobody knows how.
-	Released, RanOut, Removed, Ended int
+	Released int `json:"released,omitempty"`
+	RanOut   int `json:"ran_out,omitempty"`
+	Removed  int `json:"removed,omitempty"`
+	Ended    int `json:"ended_somehow,omitempty"`
 	// Unknown counts how often nobody knew any more who held it.
-	Unknown int
+	Unknown int `json:"times_unknown,omitempty"`
 	// Renewals counts renewals; LeastLeft is the least time that was left at one, of TTL.
-	Renewals       int
-	LeastLeft, TTL time.Duration
+	Renewals  int           `json:"renewals,omitempty"`
+	LeastLeft time.Duration `json:"least_left_ns,omitempty"`
+	TTL       time.Duration `json:"ttl_ns,omitempty"`
 	// Refused counts how often it was asked for in vain; LongestWait is the longest that one value waited; MostAsked the most in one second.
-	Refused, MostAsked int
-	LongestWait        time.Duration
+	Refused     int           `json:"asked_in_vain,omitempty"`
+	MostAsked   int           `json:"most_asked_in_a_second,omitempty"`
+	LongestWait time.Duration `json:"longest_wait_ns,omitempty"`
 	// Held is how long it was held in all, LongestHeld the longest that one held it.
-	Held, LongestHeld time.Duration
+	Held        time.Duration `json:"held_ns,omitempty"`
+	LongestHeld time.Duration `json:"longest_held_ns,omitempty"`
 }
 
 // Hold is the time for which one owner had the lock.

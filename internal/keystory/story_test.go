@@ -190,7 +190,7 @@ func TestNothingIsGuessed(t *testing.T) {
 		"at its end, and after": {[]string{"0 c1 DEL lock", "0 c1 SET lock a NX PX 100", "101 c2 SET lock b NX PX 20",
 			"150 c2 GET lock", "300 c3 SET lock c NX PX 100"}, "deleted-without-comparing?", 2, 1},
 		"a removal of what may be there since before": {[]string{"0 c1 DEL lock"}, "deleted-without-comparing?", 0, 0},
-		"a comparing one":                             {[]string{"0 c1 RELEASE a", "0 lua get lock", "0 lua del lock"}, "", 0, 0},
+		"a comparing one": {[]string{"0 c1 RELEASE a", "0 lua get lock", "0 lua del lock"}, "", 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := told(t, false, append(c.lines, "1000 c9 PING")...)

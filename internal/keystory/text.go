@@ -28,8 +28,7 @@ type TextOptions struct {
 // WriteText writes the story of each lock, those with findings first.
 func (s *Story) WriteText(to io.Writer, o TextOptions) error {
 	w := bufio.NewWriter(to)
-	list := s.told()
-	slices.SortStableFunc(list, func(a, b *Lock) int { return b.weight() - a.weight() })
+	list := s.byWeight()
 	quiet := 0
 	for i, k := range list {
 		told := o.Whole || len(k.Findings) > 0
@@ -67,35 +66,59 @@ func (s *Story) WriteText(to io.Writer, o TextOptions) error {
 // told are the keys that are told as locks.
 func (s *Story) told() []*Lock { return slices.DeleteFunc(slices.Clone(s.order), (*Lock).NoLock) }
 
+// byWeight are the keys that are told as locks, those with findings first.
+func (s *Story) byWeight() []*Lock {
+	list := s.told()
+	slices.SortStableFunc(list, func(a, b *Lock) int { return b.weight() - a.weight() })
+	return list
+}
+
+// The outcomes of a look.
+const (
+	somethingFound = "FOUND"
+	nothingFound   = "NOTHING FOUND"
+	nobodyKnown    = "UNKNOWN"
+	noLockSeen     = "NO LOCK SEEN"
+)
+
+// outcome says in a word what was found.
+func (s *Story) outcome() string {
+	findings, _ := s.Tally()
+	switch list := s.told(); {
+	case len(list) == 0 && s.Over.Locks == 0:
+		return noLockSeen
+	case findings > 0:
+		return somethingFound
+	case s.Undecided():
+		return nobodyKnown
+	}
+	return nothingFound
+}
+
 // Verdict says in one line what was found.
 func (s *Story) Verdict() string {
 	findings, questions := s.Tally()
-	list, with, unknown := s.told(), 0, 0
-	all := len(list) + s.Over.Locks
+	list, with := s.told(), 0
 	for _, k := range list {
 		if len(k.Findings) > 0 {
 			with++
 		}
-		if k.Totals.Holds == 0 {
-			unknown++
-		}
 	}
-	locks := words.GroupedCount(all, "lock")
+	all := len(list) + s.Over.Locks
+	outcome, locks, asked := s.outcome(), words.GroupedCount(all, "lock"), words.GroupedCount(questions, "question")
 	switch {
-	case len(list) == 0 && len(s.order) > 0:
-		return "NO LOCK SEEN: the keys that --keys fits are those of no locks"
-	case len(list) == 0:
-		return "NO LOCK SEEN: no command was on a key that --keys fits"
-	case findings == 0 && unknown == all:
-		return fmt.Sprintf("UNKNOWN: %s, and nothing tells who held one", locks)
-	case findings == 0 && questions == 0:
-		return fmt.Sprintf("NOTHING FOUND: %s", locks)
-	case findings == 0:
-		asked := words.GroupedCount(questions, "question")
-		return fmt.Sprintf("NOTHING FOUND that is certain, %s: %d of %s", asked, with, locks)
+	case outcome == noLockSeen && len(s.order) > 0:
+		return outcome + ": the keys that --keys fits are those of no locks"
+	case outcome == noLockSeen:
+		return outcome + ": no command was on a key that --keys fits"
+	case outcome == nobodyKnown:
+		return fmt.Sprintf("%s: %s, and nothing tells who held one", outcome, locks)
+	case outcome == somethingFound:
+		return fmt.Sprintf("%s: %s, %s: %d of %s", outcome, words.GroupedCount(findings, "finding"), asked, with, locks)
+	case questions > 0:
+		return fmt.Sprintf("%s that is certain, %s: %d of %s", outcome, asked, with, locks)
 	}
-	return fmt.Sprintf("FOUND: %s, %s: %d of %s", words.GroupedCount(findings, "finding"), words.GroupedCount(questions, "question"),
-		with, locks)
+	return fmt.Sprintf("%s: %s", outcome, locks)
 }
 
 // Undecided reports that nothing was found, and that nothing could have been: nobody is known to have held a lock.
@@ -197,13 +220,18 @@ func (k *Lock) write(w io.Writer, whole bool) {
 
 // mark is how a finding is marked.
 func (f *Finding) mark() string {
-	switch {
-	case f == nil:
+	if f == nil {
 		return ""
-	case f.Question:
-		return " [" + string(f.Kind) + "?]"
 	}
-	return " [" + string(f.Kind) + "]"
+	return " [" + f.word() + "]"
+}
+
+// word is the kind of a finding, with a question mark where it is a question.
+func (f *Finding) word() string {
+	if f.Question {
+		return string(f.Kind) + "?"
+	}
+	return string(f.Kind)
 }
 
 // Line is a finding in one line.
@@ -224,3 +252,13 @@ func (t Time) Text() string {
 
 // Wall is when it was.
 func (t Time) Wall() time.Time { return time.Unix(0, int64(t.At)).UTC() }
+
+// Period says when a look began and ended.
+func Period(from, to time.Time) string {
+	const day, clock = "2006-01-02 15:04:05", "15:04:05"
+	end := to.Format(day)
+	if strings.HasPrefix(end, from.Format("2006-01-02")) {
+		end = to.Format(clock)
+	}
+	return fmt.Sprintf("%s to %s UTC", from.Format(day), end)
+}

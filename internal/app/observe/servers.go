@@ -303,7 +303,9 @@ func (l *Looks) note(p *Place, format string, args ...any) {
 // RefusedError says that a server that a place tells of may not be contacted.
 type RefusedError struct{ Address, Why string }
 
-func (e *RefusedError) Error() string { return fmt.Sprintf("%s is not contacted: %s", e.Address, e.Why) }
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("%s is not contacted: %s", e.Address, e.Why)
+}
 
 // refusedOnce notes, the first time, that a server may not be contacted, or cannot be.
 func (l *Looks) refusedOnce(p *Place, told map[string]bool, err error) {

@@ -84,9 +84,7 @@ func (l *Looks) beginCluster(ctx context.Context, p *Place) (manage func(context
 		every(ctx, func() {
 			is, err := l.askCluster(ctx, p, have)
 			if err != nil {
-				if ctx.Err() == nil {
-					l.refusedOnce(p, told, fmt.Errorf("no node of the cluster says where slots are (%w): it is not noticed if one moves", err))
-				}
+				l.refusedOnce(ctx, p, told, fmt.Errorf("no node of the cluster says where slots are (%w): it is not noticed if one moves", err))
 				return
 			}
 			if *is != *have {
@@ -118,7 +116,7 @@ func (l *Looks) move(ctx context.Context, p *Place, had, is *slots, told map[str
 	for _, address := range now {
 		if l.member(p, address) == nil {
 			if _, err := l.start(ctx, p, address, "primary of the cluster since "+clock(), false); err != nil {
-				l.refusedOnce(p, told, err)
+				l.refusedOnce(ctx, p, told, err)
 			}
 		}
 	}

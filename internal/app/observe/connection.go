@@ -17,9 +17,13 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
-// Sends are all commands that a look sends to a server; none of them writes. docs/guide/observe.md has the same list.
-var Sends = []string{"AUTH", "SELECT", "CLIENT SETNAME", "CLIENT LIST", "INFO", "MONITOR", "TYPE", "GETRANGE", "HLEN", "HGETALL", "PTTL",
-	"CLUSTER SLOTS", "SENTINEL GET-MASTER-ADDR-BY-NAME", "SENTINEL REPLICAS"}
+// Sends are all commands that a look sends to a server, SendsSentinel those to a Sentinel; none of them writes. docs/guide/observe.md has the
+// same lists.
+var (
+	Sends = []string{"AUTH", "SELECT", "CLIENT SETNAME", "CLIENT LIST", "INFO", "MONITOR", "TYPE", "GETRANGE", "HLEN", "HGETALL", "LLEN",
+		"LRANGE", "ZCARD", "ZRANGE", "PTTL", "CLUSTER SLOTS"}
+	SendsSentinel = []string{"AUTH", "CLIENT SETNAME", "SENTINEL GET-MASTER-ADDR-BY-NAME", "SENTINEL REPLICAS"}
+)
 
 // Server is where to look.
 type Server struct {
@@ -30,11 +34,14 @@ type Server struct {
 	// TLS: it is spoken to with TLS. CA is a file with the certificates to trust; empty: those of the machine.
 	TLS bool
 	CA  string
+	// sentinel: it is a Sentinel.
+	sentinel bool
 }
 
-// connection is one to a server. It sends nothing that Sends has not.
+// connection is one to a server. It sends nothing that the list of what is sent there has not.
 type connection struct {
 	net.Conn
+	sends []string
 	// got is what was read and not parsed.
 	got []byte
 }
@@ -50,7 +57,10 @@ func (s *Server) dial(ctx context.Context, name string) (*connection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to reach %s: %w", s.Address, err)
 	}
-	c := &connection{Conn: conn}
+	c := &connection{Conn: conn, sends: Sends}
+	if s.sentinel {
+		c.sends = SendsSentinel
+	}
 	var first [][]string
 	switch {
 	case s.Username != "":
@@ -89,7 +99,7 @@ func (s *Server) connect(ctx context.Context) (net.Conn, error) {
 func (c *connection) ask(commands ...[]string) (answers []resp.Value, err error) {
 	var sent []byte
 	for _, words := range commands {
-		if !slices.Contains(Sends, words[0]) && !slices.Contains(Sends, strings.Join(words[:min(2, len(words))], " ")) {
+		if !slices.Contains(c.sends, words[0]) && !slices.Contains(c.sends, strings.Join(words[:min(2, len(words))], " ")) {
 			return nil, fmt.Errorf("%s is no command of a look", words[0])
 		}
 		sent = resp.AppendCommand(sent, words...)
@@ -147,8 +157,8 @@ func (c *connection) monitor() (*bufio.Reader, error) {
 	return bufio.NewReaderSize(io.MultiReader(bytes.NewReader(c.got), c.Conn), 1<<16), nil
 }
 
-// addressOf finds the address of the connection with a name in the answer to CLIENT LIST.
-func addressOf(list, name string) string {
+// addressOf finds the address of the newest connection with a name in the answer to CLIENT LIST: one that was closed may be there still.
+func addressOf(list, name string) (newest string) {
 	for line := range strings.Lines(list) {
 		addr, is := "", false
 		for field := range strings.FieldsSeq(line) {
@@ -158,8 +168,8 @@ func addressOf(list, name string) string {
 			is = is || field == "name="+name
 		}
 		if is {
-			return addr
+			newest = addr
 		}
 	}
-	return ""
+	return newest
 }

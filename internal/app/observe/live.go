@@ -567,17 +567,17 @@ func (q *question) put(c *connection) error {
 	kind := answers[0].Text
 	q.key.Holds = command.Unclear
 	read := [][]string{{"PTTL", name}}
-	switch kind {
-	case "string":
+	switch is, known := kinds[kind]; {
+	case kind == "string":
 		read = [][]string{{"GETRANGE", name, "0", strconv.Itoa(longestValue)}, {"PTTL", name}}
-	case "hash":
-		if answers, err = c.ask([]string{"HLEN", name}); err != nil {
+	case known:
+		if answers, err = c.ask([]string{is.count, name}); err != nil {
 			return err
 		}
 		if number(&answers[0]) <= mostFields {
-			read = [][]string{{"HGETALL", name}, {"PTTL", name}}
+			read = [][]string{append([]string{is.read, name}, is.words...), {"PTTL", name}}
 		}
-	case "none":
+	case kind == "none":
 		q.key.Holds = command.Absent
 	}
 	answers, err = c.ask(read...)
@@ -589,6 +589,15 @@ func (q *question) put(c *connection) error {
 		q.take(kind, &answers[0])
 	}
 	return nil
+}
+
+// kinds says how what a key holds is counted, and read if it is not too much.
+var kinds = map[string]struct {
+	count, read string
+	words       []string
+}{
+	"hash": {"HLEN", "HGETALL", nil}, "list": {"LLEN", "LRANGE", []string{"0", strconv.Itoa(mostFields)}},
+	"zset": {"ZCARD", "ZRANGE", []string{"0", strconv.Itoa(mostFields), "WITHSCORES"}},
 }
 
 func number(v *resp.Value) int64 {
@@ -604,8 +613,17 @@ func (q *question) take(kind string, v *resp.Value) {
 	switch {
 	case kind == "string" && len(v.Text) <= longestValue:
 		q.key.Holds, q.key.Value = command.Text, v.Text
-	case kind == "hash" && len(v.List) > 0:
+	case len(v.List) == 0 || len(v.List) > 2*mostFields:
+	case kind == "list":
+		q.key.Holds = command.List
+		for _, item := range v.List {
+			q.key.Items = append(q.key.Items, item.Text)
+		}
+	default:
 		q.key.Holds, q.key.Fields = command.Hash, make(map[string]string)
+		if kind == "zset" {
+			q.key.Holds = command.Sorted
+		}
 		for i := 0; i+1 < len(v.List); i += 2 {
 			q.key.Fields[v.List[i].Text] = v.List[i+1].Text
 		}

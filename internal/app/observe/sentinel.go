@@ -77,7 +77,7 @@ func (s *sentinel) failed(err error) error {
 
 // beginSentinel begins to look at the primary that a Sentinel names, and at its replicas, of which one may take over.
 func (l *Looks) beginSentinel(ctx context.Context, p *Place) (manage func(context.Context), err error) {
-	s := &sentinel{name: p.Primary, server: Server{Address: p.Address, TLS: p.TLS, CA: p.CA, Password: l.SentinelPassword}}
+	s := &sentinel{name: p.Primary, server: Server{Address: p.Address, TLS: p.TLS, CA: p.CA, Password: l.SentinelPassword, sentinel: true}}
 	address, err := s.primary(ctx)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (l *Looks) beginSentinel(ctx context.Context, p *Place) (manage func(contex
 				continue
 			}
 			if _, err := l.start(ctx, p, address, "replica of "+p.Primary, true); err != nil {
-				l.refusedOnce(p, told, err)
+				l.refusedOnce(ctx, p, told, err)
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func (l *Looks) switchTo(ctx context.Context, p *Place, now **member, address st
 	if taken == nil {
 		m, err := l.start(ctx, p, address, "replica of "+p.Primary, true)
 		if err != nil {
-			l.refusedOnce(p, told, err)
+			l.refusedOnce(ctx, p, told, err)
 			return
 		}
 		taken = m

@@ -308,7 +308,10 @@ func (e *RefusedError) Error() string {
 }
 
 // refusedOnce notes, the first time, that a server may not be contacted, or cannot be.
-func (l *Looks) refusedOnce(p *Place, told map[string]bool, err error) {
+func (l *Looks) refusedOnce(ctx context.Context, p *Place, told map[string]bool, err error) {
+	if ctx.Err() != nil {
+		return
+	}
 	var refused *RefusedError
 	text := err.Error()
 	if errors.As(err, &refused) {

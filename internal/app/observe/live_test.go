@@ -44,6 +44,9 @@ func startRedis(t *testing.T, args ...string) (string, *redis.Client) {
 	err = machine.OnFreePort(func(port int) error {
 		address = fmt.Sprintf("127.0.0.1:%d", port)
 		words := append([]string{"--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", ""}, args...)
+		if slices.Contains(args, "--cluster-enabled") { // the bus of a cluster is 10,000 above, where outgoing connections have their ports
+			words = append(words, "--cluster-port", fmt.Sprint(port-10_000))
+		}
 		child, err := machine.Start("redis-server", exec.Command(binary, words...))
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -266,8 +267,9 @@ func TestCluster(t *testing.T) {
 		}
 	}
 	host, port, _ := net.SplitHostPort(addresses[0])
-	for _, node := range nodes[1:] {
-		node.Do(ctx, "CLUSTER", "MEET", host, port)
+	number, _ := strconv.Atoi(port)
+	if err := nodes[1].Do(ctx, "CLUSTER", "MEET", host, port, number-10_000).Err(); err != nil {
+		t.Fatal(err)
 	}
 	slot := command.Slot("lock:a") // of the first node
 	suite.Eventually(t, "a cluster", func() bool {

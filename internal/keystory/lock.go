@@ -270,8 +270,16 @@ func (k *Lock) noteUse(a *act, l *monitor.Line) {
 	k.written = k.written || a.would.Holds != command.Absent || k.counted
 }
 
-// NoLock reports that a key is written, and neither asked for with NX nor given a TTL, or is a counter: it is no lock, whatever its name.
-func (k *Lock) NoLock() bool { return !k.isLock && k.written }
+// besideLocks are how the keys begin that libraries keep beside their locks: Redisson the answer to a release, who waits and since when, and
+// python-redis-lock what wakes up who waits.
+var besideLocks = []string{"redisson_unlock_latch:", "redisson_lock_queue:", "redisson_lock_timeout:", "redisson_lock__channel:",
+	"lock-signal:"}
+
+// NoLock reports that a key is no lock, whatever --keys says: it is written, and neither asked for with NX nor given a TTL; it is a
+// counter; or a library keeps it beside its locks.
+func (k *Lock) NoLock() bool {
+	return !k.isLock && k.written || slices.ContainsFunc(besideLocks, func(prefix string) bool { return strings.HasPrefix(k.Key, prefix) })
+}
 
 // refusesHeld reports that a command takes no lock that is held, whoever holds it.
 func refusesHeld(r *command.Replay, done command.Executed) bool {

@@ -47,7 +47,8 @@ func (s *Story) WriteText(to io.Writer, o TextOptions) error {
 	}
 	if none := len(s.order) - len(list); none > 0 {
 		first := s.order[slices.IndexFunc(s.order, (*Lock).NoLock)]
-		fmt.Fprintf(w, "not told: %s, counters or never asked for with NX and without a TTL, so no locks: the first is %s\n",
+		fmt.Fprintf(w, "not told: %s, counters, kept by a library beside its locks, or never asked for with NX and without a TTL, so no locks: "+
+			"the first is %s\n",
 			words.GroupedCount(none, "key"), first.Name())
 	}
 	if n := s.Over.Locks; n > 0 {

@@ -16,7 +16,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/report/observed"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
-	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // observeFlags are the flags of sim observe.
@@ -49,7 +48,8 @@ tells of others, --follow permits sim to contact them; on this machine it may an
 
 A look at a server lasts till Ctrl-C, or for --for. It uses MONITOR, which costs a busy
 server up to half of its throughput, so it is refused, and ended, above --most-ops
-commands a second, unless --force is given.
+commands a second, unless --force is given. --without-monitor goes by the events that the
+server sends of keys, and by what it says that they hold.
 
 For each key that --keys fits it tells who had it, for how long, how often it was renewed
 and asked for in vain, who ended it, and what was wrong with that. What the file cannot
@@ -82,6 +82,9 @@ beginning or at the end, or is too busy.`,
 			if c.Flags().Changed("for") {
 				return app.Usagef("--for goes with a server: a file is read whole")
 			}
+			if f.live.WithoutMonitor {
+				return app.Usagef("--without-monitor goes with a server")
+			}
 			return a.observeFile(c.Context(), args[0], f)
 		},
 	}
@@ -98,6 +101,8 @@ beginning or at the end, or is too busy.`,
 	c.Flags().StringVar(&f.passwordFile, "password-file", "", "the file that holds the password")
 	c.Flags().BoolVar(&f.plainPassword, "allow-plain-password", false,
 		"send the password also without TLS to a server that is not on this machine")
+	c.Flags().BoolVar(&f.live.WithoutMonitor, "without-monitor", false,
+		"go by the events that the server sends of keys, and by asking what they hold: it costs less, and tells less")
 	c.Flags().BoolVar(&f.follow, "follow", false, "also contact the servers that a Sentinel or a Redis Cluster tells of")
 	c.Flags().StringVar(&f.sentinelPasswordEnv, "sentinel-password-env", "", "the environment variable that holds the password of the Sentinel")
 	c.Flags().StringVar(&f.live.CA, "ca-cert", "", "a file with the certificates to trust (default: those of the machine)")
@@ -145,7 +150,7 @@ func (a *cli) tellStory(s *keystory.Story, where string, notes []string, f *obse
 	if s.First.At > 0 && s.Last.At > 0 {
 		when = ", " + keystory.Period(s.First.Wall(), s.Last.Wall())
 	}
-	fmt.Fprintf(a.stdout, "%s%s\n", words.GroupedCount(s.Lines, "command"), when)
+	fmt.Fprintf(a.stdout, "%s%s\n", s.Seen(), when)
 	for _, note := range notes {
 		fmt.Fprintf(a.stdout, "note: %s\n", note)
 	}
@@ -174,7 +179,8 @@ func (a *cli) observeServer(ctx context.Context, args []string, f observeFlags) 
 		l.Record = file
 	}
 	a.orderly.Store(true)
-	l.Story = f.options()
+	l.Story, l.Patterns = f.options(), f.keys
+	l.Story.Events = l.WithoutMonitor
 	if len(places) > 1 || places[0].Topology != observe.Single {
 		return a.observeServers(ctx, places, &f)
 	}

@@ -49,6 +49,10 @@ func (a *cli) places(args []string, f *observeFlags) (list []observe.Place, err 
 		return nil, app.Usagef("--follow goes with redis+sentinel:// and redis+cluster://")
 	case (f.json || f.html != "") && (len(list) > 1 || list[0].Topology != observe.Single):
 		return nil, app.Usagef("--json and --html go with one server: each tells of one")
+	case f.live.WithoutMonitor && f.record != "":
+		return nil, app.Usagef("--record writes what MONITOR shows: it does not go with --without-monitor")
+	case f.live.WithoutMonitor && len(f.resource) > 0:
+		return nil, app.Usagef("--resource needs MONITOR: no event says who writes; leave --without-monitor out")
 	case f.record != "" && (len(list) > 1 || list[0].Topology != observe.Single):
 		return nil, app.Usagef("--record goes with one server: a file has the lines of one")
 	}
@@ -179,6 +183,9 @@ func gravest(ends []error) (err error) {
 func (a *cli) notLooked(err error) error {
 	if busy := (*observe.TooBusyError)(nil); errors.As(err, &busy) {
 		err = words.WithHint(err, "--force, or --most-ops, if the server can bear it; or save its append-only file, and look at that")
+	}
+	if none := (*observe.NoEventsError)(nil); errors.As(err, &none) {
+		err = words.WithHint(err, "redis-cli CONFIG SET notify-keyspace-events KA, which sim, as it never writes, does not do; or --keys with whole names")
 	}
 	if refused := (*observe.RefusedError)(nil); errors.As(err, &refused) {
 		return app.Usagef("%w", err)

@@ -42,7 +42,8 @@ func (k *Lock) pause(why string) {
 	}
 	clear(k.past)
 	clear(k.tried)
-	k.candidates, k.complete, k.doubted, k.hold, k.wanted = nil, false, nil, nil, false
+	k.candidates, k.complete, k.doubted, k.hold = nil, false, nil, nil
+	k.changed = changed{}
 	k.log.Replay.Key, k.log.Unclear = command.Key{Holds: command.Unclear}, true
 	if k.story.o.Doubted != nil {
 		k.story.o.Doubted(k)

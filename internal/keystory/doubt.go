@@ -49,7 +49,6 @@ func (k *Lock) narrow(now command.Span) {
 // doubt takes in a command of which nobody knows what it did.
 func (k *Lock) doubt(a *act, before command.Key, change command.Change, done command.Executed) {
 	a.unclear = true
-	k.wanted = k.wanted || a.would.Holds != command.Absent
 	r := &k.log.Replay
 	is := r.Key
 	r.Key = command.Key{Holds: command.Unclear}
@@ -127,7 +126,7 @@ func (k *Lock) settleBy(a *act) {
 // resolve ends the doubt: a candidate it was.
 func (k *Lock) resolve(c candidate, now Time, why string) {
 	before := k.doubted
-	k.candidates, k.complete, k.doubted, k.wanted, k.forgotten = nil, false, nil, false, false
+	k.candidates, k.complete, k.doubted, k.forgotten = nil, false, nil, false
 	k.log.Replay.Key, k.log.Unclear = c.key, false
 	if before != nil && before != c.hold {
 		k.hold = before

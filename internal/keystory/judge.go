@@ -274,7 +274,8 @@ func (k *Lock) bare(h *Hold, now Time, over bool) {
 	if known {
 		lasted = " for " + now.length(d)
 	}
-	k.find(WithoutTTL, false, now, "%s has had the lock%s without a TTL: if its client dies, nobody gets it any more", h.Owner, lasted)
+	question := k.sampled && !slices.ContainsFunc(h.values, unique) // it may have been another each time
+	k.find(WithoutTTL, question, now, "%s has had the lock%s without a TTL: if its client dies, nobody gets it any more", h.Owner, lasted)
 }
 
 // renewed tells that the key got another end.

@@ -58,8 +58,9 @@ type Lock struct {
 	// forgotten: nobody knows who holds it because commands were not seen. paused is who held it when nobody looked any more.
 	forgotten bool
 	paused    *Hold
-	// wanted: somebody has asked for it since then.
-	wanted  bool
+	// changed is what events say since the server was asked last. sampled: what was between two samples is not known.
+	changed changed
+	sampled bool
 	doubted *Hold
 	// isLock: somebody asked for the key with NX, or it had a TTL. written: something has written it. counted: what it holds is a counter.
 	isLock, written, counted bool

@@ -35,6 +35,8 @@ type Options struct {
 	Server command.Server
 	// Replica: the lines of MONITOR are those of a replica.
 	Replica bool
+	// Events: it is told by events of keys, and by samples of them.
+	Events bool
 	// Moments is how many moments are kept of each lock: the latest.
 	Moments int
 	// Tell is told of each finding when it is found; nil: nobody is.

@@ -64,6 +64,14 @@ func (s *Story) WriteText(to io.Writer, o TextOptions) error {
 	return w.Flush()
 }
 
+// Seen says how much was seen.
+func (s *Story) Seen() string {
+	if s.o.Events {
+		return words.GroupedCount(s.Lines, "event")
+	}
+	return words.GroupedCount(s.Lines, "command")
+}
+
 // told are the keys that are told as locks.
 func (s *Story) told() []*Lock { return slices.DeleteFunc(slices.Clone(s.order), (*Lock).NoLock) }
 

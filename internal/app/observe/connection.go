@@ -20,8 +20,11 @@ import (
 // Sends are all commands that a look sends to a server, SendsSentinel those to a Sentinel; none of them writes. docs/guide/observe.md has the
 // same lists.
 var (
-	Sends = []string{"AUTH", "SELECT", "CLIENT SETNAME", "CLIENT LIST", "INFO", "MONITOR", "TYPE", "GETRANGE", "HLEN", "HGETALL", "LLEN",
+	Sends = []string{"AUTH", "SELECT", "CLIENT SETNAME", "CLIENT LIST", "INFO", "TYPE", "GETRANGE", "HLEN", "HGETALL", "LLEN",
 		"LRANGE", "ZCARD", "ZRANGE", "PTTL", "CLUSTER SLOTS"}
+	// SendsMonitor and SendsEvents are what only a look with MONITOR, and only one without it, sends besides.
+	SendsMonitor  = []string{"MONITOR"}
+	SendsEvents   = []string{"HELLO", "CONFIG GET", "PSUBSCRIBE"}
 	SendsSentinel = []string{"AUTH", "CLIENT SETNAME", "SENTINEL GET-MASTER-ADDR-BY-NAME", "SENTINEL REPLICAS"}
 )
 
@@ -36,6 +39,8 @@ type Server struct {
 	CA  string
 	// sentinel: it is a Sentinel.
 	sentinel bool
+	// besides is what a look of its kind sends besides Sends.
+	besides []string
 }
 
 // connection is one to a server. It sends nothing that the list of what is sent there has not.
@@ -44,7 +49,14 @@ type connection struct {
 	sends []string
 	// got is what was read and not parsed.
 	got []byte
+	// pushed is told of what the server sends of itself.
+	pushed func(*resp.Value)
 }
+
+// refusal is an answer of a server that is an error.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
 
 // answersWithin bounds how long a server may take to answer.
 const answersWithin = 5 * time.Second
@@ -57,7 +69,7 @@ func (s *Server) dial(ctx context.Context, name string) (*connection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to reach %s: %w", s.Address, err)
 	}
-	c := &connection{Conn: conn, sends: Sends}
+	c := &connection{Conn: conn, sends: slices.Concat(Sends, s.besides)}
 	if s.sentinel {
 		c.sends = SendsSentinel
 	}
@@ -97,17 +109,7 @@ func (s *Server) connect(ctx context.Context) (net.Conn, error) {
 
 // ask sends commands, and reads their answers. The first that is an error is the error.
 func (c *connection) ask(commands ...[]string) (answers []resp.Value, err error) {
-	var sent []byte
-	for _, words := range commands {
-		if !slices.Contains(c.sends, words[0]) && !slices.Contains(c.sends, strings.Join(words[:min(2, len(words))], " ")) {
-			return nil, fmt.Errorf("%s is no command of a look", words[0])
-		}
-		sent = resp.AppendCommand(sent, words...)
-	}
-	if err := c.SetDeadline(time.Now().Add(answersWithin)); err != nil {
-		return nil, err
-	}
-	if _, err := c.Write(sent); err != nil {
+	if err := c.send(commands...); err != nil {
 		return nil, err
 	}
 	for range commands {
@@ -119,10 +121,26 @@ func (c *connection) ask(commands ...[]string) (answers []resp.Value, err error)
 	}
 	for _, v := range answers {
 		if v.Kind == resp.Error {
-			return answers, errors.New(v.Text)
+			return answers, refusal(v.Text)
 		}
 	}
 	return answers, c.SetDeadline(time.Time{})
+}
+
+// send sends commands that are answered within a time.
+func (c *connection) send(commands ...[]string) error {
+	var sent []byte
+	for _, words := range commands {
+		if !slices.Contains(c.sends, words[0]) && !slices.Contains(c.sends, strings.Join(words[:min(2, len(words))], " ")) {
+			return fmt.Errorf("%s is no command of a look", words[0])
+		}
+		sent = resp.AppendCommand(sent, words...)
+	}
+	if err := c.SetDeadline(time.Now().Add(answersWithin)); err != nil {
+		return err
+	}
+	_, err := c.Write(sent)
+	return err
 }
 
 // mostAnswered bounds an answer.
@@ -132,7 +150,10 @@ func (c *connection) answer() (resp.Value, error) {
 	for {
 		v, n, err := resp.Parse(c.got)
 		if err == nil {
-			c.got = c.got[n:]
+			if c.got = c.got[n:]; v.Kind == resp.Push && c.pushed != nil {
+				c.pushed(&v)
+				continue
+			}
 			return v, nil
 		}
 		if !errors.Is(err, resp.ErrShort) {

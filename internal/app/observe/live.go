@@ -26,6 +26,10 @@ type Live struct {
 	For time.Duration
 	// MostOps is how many commands a second the server may carry out for MONITOR to be used; 0: any number.
 	MostOps int
+	// Patterns are the keys of the locks, as the user names them. WithoutMonitor: what is done is known by the events that the server sends of
+	// keys, and by asking it what they hold, and not by MONITOR.
+	Patterns       []string
+	WithoutMonitor bool
 	// Story says what is looked at. Its Doubted is the look's own.
 	Story keystory.Options
 	// Record takes the lines of MONITOR that are about the keys; nil: nobody does.
@@ -107,6 +111,8 @@ type look struct {
 	busy    int
 	last    time.Time
 	stream  *connection
+	// connected: a look without MONITOR is. sendsEvents: the server sends events of keys; gaps: not of all that is done, or not known.
+	connected, sendsEvents, gaps bool
 	// denied: it was said that the server refuses questions.
 	denied bool
 	// recording: the script whose lines come is recorded.
@@ -163,6 +169,12 @@ func (k *look) begin(ctx context.Context) (err error) {
 			k.Story.Began(lock, h)
 		}
 	}
+	if k.WithoutMonitor {
+		k.besides = SendsEvents
+		k.story = keystory.New(o)
+		return k.openEvents(ctx, true)
+	}
+	k.besides = SendsMonitor
 	if k.stream, err = k.open(ctx, &o); err != nil {
 		return err
 	}
@@ -189,6 +201,9 @@ func (k *look) watch(ctx context.Context) (*keystory.Story, error) {
 	defer func() {
 		_ = k.questions.Close()
 	}()
+	if k.WithoutMonitor {
+		return k.watchEvents(ctx)
+	}
 	for ctx.Err() == nil {
 		err := k.follow(ctx, k.stream)
 		if err == nil || ctx.Err() != nil {
@@ -247,7 +262,7 @@ func (k *look) ask(ctx context.Context, db int, key string) (is command.Key, at 
 }
 
 // asks reports that the look can ask the server.
-func (k *look) asks() bool { return k.own != "" && !k.denied }
+func (k *look) asks() bool { return (k.own != "" || k.WithoutMonitor && k.connected) && !k.denied }
 
 // open opens both connections. o is nil when they are opened again.
 func (k *look) open(ctx context.Context, o *keystory.Options) (stream *connection, err error) {
@@ -310,17 +325,22 @@ func (k *look) reopen(ctx context.Context) *connection {
 			k.Note("the connection is open again")
 			return stream
 		}
-		for again := time.After(reconnectEvery); again != nil && ctx.Err() == nil; {
-			select {
-			case <-ctx.Done():
-			case call := <-k.calls:
-				call()
-			case <-again:
-				again = nil
-			}
-		}
+		k.waitToReconnect(ctx)
 	}
 	return nil
+}
+
+// waitToReconnect waits for a server that has closed the connection.
+func (k *look) waitToReconnect(ctx context.Context) {
+	for again := time.After(reconnectEvery); again != nil && ctx.Err() == nil; {
+		select {
+		case <-ctx.Done():
+		case call := <-k.calls:
+			call()
+		case <-again:
+			again = nil
+		}
+	}
 }
 
 func (c *connection) info() (string, error) {
@@ -645,7 +665,7 @@ func (k *look) everySecond() error {
 	k.seeRole(infoField(info, "role") == "slave")
 	k.seeSyncs(info)
 	ops, _ := strconv.Atoi(infoField(info, "instantaneous_ops_per_sec"))
-	if k.busy++; k.MostOps == 0 || ops <= k.MostOps {
+	if k.busy++; k.MostOps == 0 || k.WithoutMonitor || ops <= k.MostOps {
 		k.busy = 0
 	}
 	if k.busy == busyFor {
@@ -686,7 +706,7 @@ func (k *look) seeRole(replica bool) {
 		return
 	}
 	if k.replica = replica; replica {
-		k.Note(k.Address + " is a replica now: " + ofReplica)
+		k.Note(k.Address + " is a replica now")
 		k.story.Pause("the server takes what another has from here on")
 	} else {
 		k.Note(k.Address + " is a primary now")

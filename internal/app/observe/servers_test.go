@@ -294,7 +294,7 @@ func TestCluster(t *testing.T) {
 			t.Fatalf("%v: %v", step.words, err)
 		}
 	}
-	suite.Eventually(t, "a slot that moved", func() bool { return w.noted("1 slots moved from "+addresses[0]+" to "+addresses[1]) })
+	suite.Eventually(t, "a slot that moved", func() bool { return w.noted("1 slots moved from " + addresses[0] + " to " + addresses[1]) })
 	suite.Eventually(t, "a finding where the lock is", func() bool {
 		nodes[1].SetNX(ctx, "lock:a", "b", time.Minute)
 		nodes[1].Del(ctx, "lock:a")

@@ -148,24 +148,22 @@ func glob(pattern string) string {
 	return strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`, `?`, `\?`).Replace(pattern)
 }
 
-// next reads what comes next: a push, which is told, and nil; or another value.
+// next reads what comes next: pushes, which are told, and nil; or another value.
 func (c *connection) next() (*resp.Value, error) {
-	told := false
-	outer := c.pushed
-	c.pushed = func(v *resp.Value) { told = true; outer(v) }
-	defer func() { c.pushed = outer }()
-	for {
+	for told := false; ; {
 		v, n, err := resp.Parse(c.got)
-		if err == nil {
+		switch {
+		case err == nil && v.Kind == resp.Push:
+			c.got, told = c.got[n:], true
+			c.pushed(&v)
+			continue
+		case err == nil:
 			c.got = c.got[n:]
-			if v.Kind == resp.Push {
-				c.pushed(&v)
-				return nil, nil
-			}
 			return &v, nil
-		}
-		if !errors.Is(err, resp.ErrShort) || told {
+		case !errors.Is(err, resp.ErrShort):
 			return nil, err
+		case told:
+			return nil, nil
 		}
 		b := make([]byte, 1<<14)
 		n, err = c.Read(b)
@@ -226,6 +224,9 @@ func (k *look) watchEvents(ctx context.Context) (*keystory.Story, error) {
 // followEvents takes in events, and asks what keys hold.
 func (k *look) followEvents(ctx context.Context) error {
 	c := k.questions
+	if c.pushed == nil {
+		c.pushed = func(*resp.Value) {}
+	}
 	var sampled, checked time.Time
 	for ctx.Err() == nil {
 		if err := c.SetReadDeadline(time.Now().Add(askEvery)); err != nil {

@@ -29,6 +29,7 @@ type observeFlags struct {
 	record                    string
 	force, plainPassword      bool
 	follow                    bool
+	sample                    string
 	sentinelPasswordEnv       string
 }
 
@@ -49,7 +50,8 @@ tells of others, --follow permits sim to contact them; on this machine it may an
 A look at a server lasts till Ctrl-C, or for --for. It uses MONITOR, which costs a busy
 server up to half of its throughput, so it is refused, and ended, above --most-ops
 commands a second, unless --force is given. --without-monitor goes by the events that the
-server sends of keys, and by what it says that they hold.
+server sends of keys, and by what it says that they hold; --sample 1s/10s uses MONITOR for
+one second in ten.
 
 For each key that --keys fits it tells who had it, for how long, how often it was renewed
 and asked for in vain, who ended it, and what was wrong with that. What the file cannot
@@ -82,8 +84,8 @@ beginning or at the end, or is too busy.`,
 			if c.Flags().Changed("for") {
 				return app.Usagef("--for goes with a server: a file is read whole")
 			}
-			if f.live.WithoutMonitor {
-				return app.Usagef("--without-monitor goes with a server")
+			if f.live.WithoutMonitor || f.sample != "" {
+				return app.Usagef("--without-monitor and --sample go with a server")
 			}
 			return a.observeFile(c.Context(), args[0], f)
 		},
@@ -103,6 +105,7 @@ beginning or at the end, or is too busy.`,
 		"send the password also without TLS to a server that is not on this machine")
 	c.Flags().BoolVar(&f.live.WithoutMonitor, "without-monitor", false,
 		"go by the events that the server sends of keys, and by asking what they hold: it costs less, and tells less")
+	c.Flags().StringVar(&f.sample, "sample", "", "use MONITOR for one time in each other, such as 1s/10s, for a busy server: what is between is not seen")
 	c.Flags().BoolVar(&f.follow, "follow", false, "also contact the servers that a Sentinel or a Redis Cluster tells of")
 	c.Flags().StringVar(&f.sentinelPasswordEnv, "sentinel-password-env", "", "the environment variable that holds the password of the Sentinel")
 	c.Flags().StringVar(&f.live.CA, "ca-cert", "", "a file with the certificates to trust (default: those of the machine)")
@@ -137,6 +140,7 @@ func (a *cli) observeFile(ctx context.Context, path string, f observeFlags) erro
 
 // tellStory prints what befell the locks, as JSON where that is asked for, and writes the page.
 func (a *cli) tellStory(s *keystory.Story, where string, notes []string, f *observeFlags) error {
+	notes = append(notes, s.Notes...)
 	r := s.Report(where, notes)
 	if f.html != "" {
 		if err := a.toOutput(f.html, func(w io.Writer) error { return observed.WriteHTML(w, r) }); err != nil {

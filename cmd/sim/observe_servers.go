@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/observe"
@@ -21,6 +22,9 @@ import (
 // places reads the addresses of servers, and sees that passwords go nowhere in the clear.
 func (a *cli) places(args []string, f *observeFlags) (list []observe.Place, err error) {
 	password, err := a.password(f)
+	if err == nil {
+		err = f.windows()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +61,25 @@ func (a *cli) places(args []string, f *observeFlags) (list []observe.Place, err 
 		return nil, app.Usagef("--record goes with one server: a file has the lines of one")
 	}
 	return list, nil
+}
+
+// windows reads when MONITOR is used.
+func (f *observeFlags) windows() (err error) {
+	if f.sample == "" {
+		return nil
+	}
+	window, every, ok := strings.Cut(f.sample, "/")
+	if f.live.Window, err = time.ParseDuration(window); err == nil {
+		f.live.Every, err = time.ParseDuration(every)
+	}
+	const least = 100 * time.Millisecond
+	switch {
+	case !ok || err != nil || f.live.Window < least || f.live.Every <= f.live.Window:
+		return app.Usagef("--sample %q: want a time of at least %s, and each how often, such as 1s/10s", f.sample, least)
+	case f.live.WithoutMonitor:
+		return app.Usagef("--sample and --without-monitor do not go together: choose one")
+	}
+	return nil
 }
 
 // plain refuses to send a password where others can read it.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+	"github.com/redlock-sim/redlock-sim/internal/redis/monitor"
 )
 
 // sampled is the story of events and samples such as "100 set", "105 is a 1000" (the value, the TTL; - is none), "300 is -" (no key).
@@ -94,5 +95,33 @@ func TestSamplesWithGaps(t *testing.T) {
 				t.Errorf("found %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// Where nobody looked for a while, nobody is accused by what was before and what came after together, and who has the lock still is counted once.
+func TestPause(t *testing.T) {
+	s := New(Options{Keys: fits("lock"), Resource: fits("stock"), Moments: 100})
+	s.absent = true
+	line := func(ms int, source, text string) {
+		s.SeeLine(monitor.Line{At: epoch + time.Duration(ms)*time.Millisecond, Source: source, Args: strings.Fields(text)})
+	}
+	line(0, "c1", "SET lock-1 aaaa NX PX 100")
+	line(0, "c2", "SET lock-2 bbbb NX PX 60000")
+	line(0, "c3", "SET lock-3 cccc NX PX 60000")
+	line(1000, "c9", "PING")
+	s.Pause("nobody looks")
+	k := s.locks[id{0, "lock-2"}]
+	line(10_000, "c9", "PING")
+	k.Found(command.Key{Holds: command.Text, Value: "bbbb", Expires: command.At(epoch.Milliseconds() + 60_000)}, s.Last, false, true)
+	s.locks[id{0, "lock-3"}].Found(command.Key{}, s.Last, false, true)
+	line(10_100, "c1", "SET stock aaaa")
+	line(10_200, "c1", "EVAL "+release+" 1 lock-1 aaaa")
+	line(10_200, "lua", "get lock-1")
+	line(10_300, "c3", "EVAL "+release+" 1 lock-3 cccc")
+	line(10_300, "lua", "get lock-3")
+	line(11_000, "c2", "DELIFEQ lock-2 bbbb")
+	s.End()
+	if got := found(s); got != "" || k.Totals.Holds != 1 || k.Totals.Released != 1 || k.Totals.Held != 2*time.Second {
+		t.Errorf("found %q, %+v", got, k.Totals)
 	}
 }

@@ -75,6 +75,8 @@ type Story struct {
 	Left Left
 	// Over sums up the locks that were over, and gave way to others.
 	Over Over
+	// Notes say what the user should know of how it was seen.
+	Notes []string
 	// Lines counts lines or entries, First and Last are when the first and the last of them were.
 	Lines       int
 	First, Last Time

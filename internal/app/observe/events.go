@@ -208,7 +208,7 @@ func (k *look) watchEvents(ctx context.Context) (*keystory.Story, error) {
 		k.story.Pause("the connection to the server ended")
 		_ = k.questions.Close()
 		for !k.connected {
-			if k.waitToReconnect(ctx); ctx.Err() != nil {
+			if k.wait(ctx, reconnectEvery); ctx.Err() != nil {
 				k.story.End()
 				return k.story, &GoneError{k.Address}
 			}

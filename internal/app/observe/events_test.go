@@ -88,7 +88,9 @@ func TestNoEvents(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	w, end := withoutMonitor(t, Server{Address: address}, "lock:a", "lock:b")
-	suite.Eventually(t, "a note", func() bool { return w.noted("CONFIG SET notify-keyspace-events KA does): 2 keys are asked for each 100ms") })
+	suite.Eventually(t, "a note", func() bool {
+		return w.noted("CONFIG SET notify-keyspace-events KA does): 2 keys are asked for each 100ms")
+	})
 	admin.SetNX(ctx, "lock:a", "5f2b81c0-77ae-4d19", 0)
 	suite.Eventually(t, "a lock without a TTL", func() bool { return w.finds("lock:a", "[kept-without-ttl]") })
 	admin.Del(ctx, "lock:a")

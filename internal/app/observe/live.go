@@ -30,6 +30,8 @@ type Live struct {
 	// keys, and by asking it what they hold, and not by MONITOR.
 	Patterns       []string
 	WithoutMonitor bool
+	// Window and Every: MONITOR is used for so long, each so often; zero: all the time.
+	Window, Every time.Duration
 	// Story says what is looked at. Its Doubted is the look's own.
 	Story keystory.Options
 	// Record takes the lines of MONITOR that are about the keys; nil: nobody does.
@@ -111,6 +113,7 @@ type look struct {
 	busy    int
 	last    time.Time
 	stream  *connection
+	windows int
 	// connected: a look without MONITOR is. sendsEvents: the server sends events of keys; gaps: not of all that is done, or not known.
 	connected, sendsEvents, gaps bool
 	// denied: it was said that the server refuses questions.
@@ -201,11 +204,14 @@ func (k *look) watch(ctx context.Context) (*keystory.Story, error) {
 	defer func() {
 		_ = k.questions.Close()
 	}()
-	if k.WithoutMonitor {
+	switch {
+	case k.WithoutMonitor:
 		return k.watchEvents(ctx)
+	case k.Window > 0:
+		defer k.sumUpWindows(time.Now())
 	}
 	for ctx.Err() == nil {
-		err := k.follow(ctx, k.stream)
+		err := k.followAll(ctx)
 		if err == nil || ctx.Err() != nil {
 			break
 		}
@@ -223,6 +229,35 @@ func (k *look) watch(ctx context.Context) (*keystory.Story, error) {
 	}
 	k.story.End()
 	return k.story, nil
+}
+
+// followAll follows the stream till it or the look ends: all the time, or in windows.
+func (k *look) followAll(ctx context.Context) error {
+	for k.Window > 0 && ctx.Err() == nil {
+		window, cancel := context.WithTimeout(ctx, k.Window)
+		err := k.follow(window, k.stream)
+		cancel()
+		if k.windows++; err != nil || ctx.Err() != nil {
+			return err
+		}
+		k.forget("nobody looks till the next window")
+		k.wait(ctx, k.Every-k.Window)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if k.stream, err = k.openStream(ctx); err != nil {
+			return err
+		}
+	}
+	return k.follow(ctx, k.stream)
+}
+
+// sumUpWindows says how much was not seen.
+func (k *look) sumUpWindows(begun time.Time) {
+	all := time.Since(begun).Round(time.Second)
+	seen := min(time.Duration(k.windows)*k.Window, all)
+	k.story.Notes = append(k.story.Notes, fmt.Sprintf("seen: %s of %s, %s of %s in all; what was done between them is left out, and "+
+		"nobody is accused by what lies across", words.Count(k.windows, "window"), k.Window, seen, all))
 }
 
 // call has the look's own goroutine do something; false: the look is over.
@@ -279,7 +314,7 @@ func (k *look) open(ctx context.Context, o *keystory.Options) (stream *connectio
 		o.Server = command.ServerIn(info)
 		k.Note(fmt.Sprintf("%s carries out %d commands a second. MONITOR has it send each of them to sim, too: "+
 			"on a server at full load that costs up to half of its throughput", k.Address, ops))
-		if k.MostOps > 0 && ops > k.MostOps {
+		if k.MostOps > 0 && ops > k.MostOps && k.Window == 0 {
 			return nil, errors.Join(&TooBusyError{ops, k.MostOps}, q.Close())
 		}
 	} else if run := infoField(info, "run_id"); run != k.run {
@@ -302,15 +337,23 @@ func (k *look) open(ctx context.Context, o *keystory.Options) (stream *connectio
 		return nil, errors.Join(fmt.Errorf("%s refuses CLIENT LIST: %w", k.Address, err), q.Close())
 	}
 	own := addressOf(list[0].Text, k.name)
-	stream, err = k.dial(ctx, k.name+"-monitor")
-	if err != nil {
+	if stream, err = k.openStream(ctx); err != nil {
 		return nil, errors.Join(err, q.Close())
+	}
+	k.own, k.questions = own, q
+	return stream, nil
+}
+
+// openStream begins MONITOR.
+func (k *look) openStream(ctx context.Context) (*connection, error) {
+	stream, err := k.dial(ctx, k.name+"-monitor")
+	if err != nil {
+		return nil, err
 	}
 	lines, err := stream.monitor()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s refuses MONITOR: %w", k.Address, err), q.Close(), stream.Close())
+		return nil, errors.Join(fmt.Errorf("%s refuses MONITOR: %w", k.Address, err), stream.Close())
 	}
-	k.own, k.questions = own, q
 	k.whole, k.lines = time.Now(), make(chan shown, mostWaiting)
 	go k.read(lines, k.lines)
 	return stream, nil
@@ -325,20 +368,21 @@ func (k *look) reopen(ctx context.Context) *connection {
 			k.Note("the connection is open again")
 			return stream
 		}
-		k.waitToReconnect(ctx)
+		k.wait(ctx, reconnectEvery)
 	}
 	return nil
 }
 
-// waitToReconnect waits for a server that has closed the connection.
-func (k *look) waitToReconnect(ctx context.Context) {
-	for again := time.After(reconnectEvery); again != nil && ctx.Err() == nil; {
+// wait waits, and does meanwhile what the look is called for.
+func (k *look) wait(ctx context.Context, d time.Duration) {
+	for over := time.After(d); ; {
 		select {
-		case <-ctx.Done():
 		case call := <-k.calls:
 			call()
-		case <-again:
-			again = nil
+		case <-ctx.Done():
+			return
+		case <-over:
+			return
 		}
 	}
 }
@@ -534,6 +578,10 @@ func (k *look) forget(why string) {
 		<-k.asking.done
 		k.asking = nil
 	}
+	if k.Window > 0 {
+		k.story.Pause(why)
+		return
+	}
 	for _, lock := range k.story.Locks() {
 		k.missed[lock] = true
 	}
@@ -665,7 +713,7 @@ func (k *look) everySecond() error {
 	k.seeRole(infoField(info, "role") == "slave")
 	k.seeSyncs(info)
 	ops, _ := strconv.Atoi(infoField(info, "instantaneous_ops_per_sec"))
-	if k.busy++; k.MostOps == 0 || k.WithoutMonitor || ops <= k.MostOps {
+	if k.busy++; k.MostOps == 0 || k.WithoutMonitor || k.Window > 0 || ops <= k.MostOps {
 		k.busy = 0
 	}
 	if k.busy == busyFor {

@@ -294,6 +294,39 @@ func TestServerIsGone(t *testing.T) {
 	}
 }
 
+// In windows what happens in them is found, also on a server that is busy, and nobody is accused by what lies across the time between.
+func TestSample(t *testing.T) {
+	address, admin := startRedis(t)
+	ctx := t.Context()
+	l := &Looks{Live: Live{Window: 200 * time.Millisecond, Every: 600 * time.Millisecond, MostOps: 1}, Places: []Place{{Server: Server{Address: address}}}}
+	w, end := lookAt(t, l)
+	watched := func(is bool) {
+		suite.Eventually(t, fmt.Sprintf("a look: %v", is), func() bool {
+			list, _ := admin.Do(ctx, "CLIENT", "LIST").Val().(string)
+			return strings.Contains(list, "cmd=monitor") == is
+		})
+	}
+	suite.Eventually(t, "a finding", func() bool {
+		admin.SetNX(ctx, "lock:a", "a", time.Minute)
+		admin.Del(ctx, "lock:a")
+		return w.finds("lock:a", "[deleted-without-comparing]")
+	})
+	for range 3 {
+		watched(true)
+		admin.SetNX(ctx, "lock:b", "b", time.Minute)
+		watched(false)
+		admin.Del(ctx, "lock:b")
+	}
+	watched(true)
+	seen, _ := end()
+	if w.finds("lock:b") {
+		t.Errorf("somebody is accused by what nobody saw:\n%s", w.all())
+	}
+	if notes := seen[0].Story.Notes; len(notes) != 1 || !strings.Contains(notes[0], "what was done between them is left out") {
+		t.Errorf("%v", notes)
+	}
+}
+
 // A server that is too busy for MONITOR is left alone.
 func TestTooBusy(t *testing.T) {
 	address, admin := startRedis(t)

@@ -29,7 +29,7 @@ type observeFlags struct {
 	record                    string
 	force, plainPassword      bool
 	follow                    bool
-	sample                    string
+	sample, metrics           string
 	sentinelPasswordEnv       string
 }
 
@@ -84,8 +84,8 @@ beginning or at the end, or is too busy.`,
 			if c.Flags().Changed("for") {
 				return app.Usagef("--for goes with a server: a file is read whole")
 			}
-			if f.live.WithoutMonitor || f.sample != "" {
-				return app.Usagef("--without-monitor and --sample go with a server")
+			if f.live.WithoutMonitor || f.sample != "" || f.metrics != "" {
+				return app.Usagef("--without-monitor, --sample and --metrics go with a server")
 			}
 			return a.observeFile(c.Context(), args[0], f)
 		},
@@ -105,6 +105,8 @@ beginning or at the end, or is too busy.`,
 		"send the password also without TLS to a server that is not on this machine")
 	c.Flags().BoolVar(&f.live.WithoutMonitor, "without-monitor", false,
 		"go by the events that the server sends of keys, and by asking what they hold: it costs less, and tells less")
+	c.Flags().StringVar(&f.metrics, "metrics", "",
+		"also serve figures for Prometheus at this address of this machine, such as 127.0.0.1:9090 (path /metrics)")
 	c.Flags().StringVar(&f.sample, "sample", "", "use MONITOR for one time in each other, such as 1s/10s, for a busy server: what is between is not seen")
 	c.Flags().BoolVar(&f.follow, "follow", false, "also contact the servers that a Sentinel or a Redis Cluster tells of")
 	c.Flags().StringVar(&f.sentinelPasswordEnv, "sentinel-password-env", "", "the environment variable that holds the password of the Sentinel")
@@ -185,8 +187,16 @@ func (a *cli) observeServer(ctx context.Context, args []string, f observeFlags) 
 	a.orderly.Store(true)
 	l.Story, l.Patterns = f.options(), f.keys
 	l.Story.Events = l.WithoutMonitor
+	publish, stop, err := f.serveFigures(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	if len(places) > 1 || places[0].Topology != observe.Single {
-		return a.observeServers(ctx, places, &f)
+		return a.observeServers(ctx, places, publish, &f)
+	}
+	if publish != nil {
+		l.Publish = func(s *keystory.Story, now keystory.Time) { publish(l.Address, s, now) }
 	}
 	if !f.json {
 		l.Story.Tell = func(k *keystory.Lock, found *keystory.Finding) { fmt.Fprintln(a.stdout, k.Line(found)) }

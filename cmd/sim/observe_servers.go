@@ -135,9 +135,27 @@ func placeAt(text string, to *observe.Place) error {
 	return nil
 }
 
+// publisher is given the story of a server.
+type publisher = func(server string, s *keystory.Story, now keystory.Time)
+
+// serveFigures serves figures until stop, on this machine alone: they name keys.
+func (f *observeFlags) serveFigures(ctx context.Context) (publish publisher, stop func(), err error) {
+	if f.metrics == "" {
+		return nil, func() {}, nil
+	}
+	if !strings.HasPrefix(f.metrics, ":") && !app.IsLoopback(f.metrics) {
+		return nil, nil, app.Usagef("--metrics %q: want an address of this machine alone, such as 127.0.0.1:9090", f.metrics)
+	}
+	m := observe.NewMetrics()
+	if stop, err = serveMetrics(ctx, f.metrics, m.Handler()); err != nil {
+		return nil, nil, &app.ExitError{Code: app.ExitEnvironment, Err: fmt.Errorf("--metrics: %w", err)}
+	}
+	return m.Publish, stop, nil
+}
+
 // observeServers looks at several servers, and tells of each by itself.
-func (a *cli) observeServers(ctx context.Context, places []observe.Place, f *observeFlags) error {
-	l := &observe.Looks{Live: f.live, Places: places}
+func (a *cli) observeServers(ctx context.Context, places []observe.Place, publish publisher, f *observeFlags) error {
+	l := &observe.Looks{Live: f.live, Places: places, Publish: publish}
 	if f.sentinelPasswordEnv != "" {
 		if l.SentinelPassword = a.variable(f.sentinelPasswordEnv); l.SentinelPassword == "" {
 			return app.Usagef("the environment variable %s, which should hold the password of the Sentinel, is not set", f.sentinelPasswordEnv)

@@ -151,6 +151,8 @@ func (k *Lock) begins(is command.Key, at Time, source string, nx bool, why strin
 	for _, v := range h.values {
 		if t, waited := k.tried[v]; waited {
 			if d, ok := now.since(t.first); ok && at != (Time{}) {
+				k.Totals.Waits++
+				k.Totals.Waited += d
 				k.Totals.LongestWait = max(k.Totals.LongestWait, d)
 			}
 		}

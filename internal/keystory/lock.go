@@ -89,9 +89,21 @@ type Totals struct {
 	Refused     int           `json:"asked_in_vain,omitempty"`
 	MostAsked   int           `json:"most_asked_in_a_second,omitempty"`
 	LongestWait time.Duration `json:"longest_wait_ns,omitempty"`
+	// Waits counts who got it after having asked in vain, and Waited is for how long they waited in all.
+	Waits  int           `json:"-"`
+	Waited time.Duration `json:"-"`
 	// Held is how long it was held in all, LongestHeld the longest that one held it.
 	Held        time.Duration `json:"held_ns,omitempty"`
 	LongestHeld time.Duration `json:"longest_held_ns,omitempty"`
+}
+
+// HeldFor is for how long the present holder has had the lock; 0: there is none, or nobody knows.
+func (k *Lock) HeldFor(now Time) time.Duration {
+	if k.hold == nil {
+		return 0
+	}
+	d, _ := now.since(k.hold.From)
+	return max(d, 0)
 }
 
 // Hold is the time for which one owner had the lock.

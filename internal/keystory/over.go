@@ -44,7 +44,7 @@ func (s *Story) makeRoom() bool {
 		delete(s.locks, id{k.DB, k.Key})
 		if !k.NoLock() {
 			s.Over.Locks++
-			s.Over.Totals.add(&k.Totals)
+			s.Over.Totals.Add(&k.Totals)
 		}
 		if s.o.Dropped != nil {
 			s.o.Dropped(k)
@@ -70,8 +70,8 @@ func (k *Lock) latest() Time {
 	return Time{}
 }
 
-// add adds what befell another lock.
-func (t *Totals) add(o *Totals) {
+// Add adds what befell another lock.
+func (t *Totals) Add(o *Totals) {
 	t.Holds += o.Holds
 	t.Found += o.Found
 	t.Released += o.Released
@@ -86,6 +86,8 @@ func (t *Totals) add(o *Totals) {
 	t.Refused += o.Refused
 	t.MostAsked = max(t.MostAsked, o.MostAsked)
 	t.LongestWait = max(t.LongestWait, o.LongestWait)
+	t.Waits += o.Waits
+	t.Waited += o.Waited
 	t.Held += o.Held
 	t.LongestHeld = max(t.LongestHeld, o.LongestHeld)
 }

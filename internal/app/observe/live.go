@@ -36,6 +36,8 @@ type Live struct {
 	Story keystory.Options
 	// Record takes the lines of MONITOR that are about the keys; nil: nobody does.
 	Record io.Writer
+	// Publish is given the story each second, and at the end; nil: nobody is.
+	Publish func(s *keystory.Story, now keystory.Time)
 	// Note is told what the user should know, as it comes.
 	Note func(text string)
 }
@@ -203,6 +205,7 @@ func (k *look) watch(ctx context.Context) (*keystory.Story, error) {
 	}
 	defer func() {
 		_ = k.questions.Close()
+		k.publish()
 	}()
 	switch {
 	case k.WithoutMonitor:
@@ -241,6 +244,7 @@ func (k *look) followAll(ctx context.Context) error {
 			return err
 		}
 		k.forget("nobody looks till the next window")
+		k.publish()
 		k.wait(ctx, k.Every-k.Window)
 		if ctx.Err() != nil {
 			return nil
@@ -487,6 +491,9 @@ func (k *look) drain() {
 
 // now is the server's clock, as far as its latest line tells.
 func (k *look) now() keystory.Time {
+	if k.WithoutMonitor {
+		return k.wall()
+	}
 	t := k.story.Last
 	if t.At > 0 {
 		t.At += time.Since(k.last)
@@ -701,8 +708,16 @@ func (q *question) take(kind string, v *resp.Value) {
 	}
 }
 
+// publish gives the story to who wants it.
+func (k *look) publish() {
+	if k.Publish != nil {
+		k.Publish(k.story, k.now())
+	}
+}
+
 // everySecond looks how busy the server is, and whether it evicts keys.
 func (k *look) everySecond() error {
+	k.publish()
 	if k.asking != nil {
 		return nil // the connection is in use
 	}

@@ -42,6 +42,8 @@ type Looks struct {
 	SentinelPassword string
 	// Permit says why a server that a place tells of may not be contacted; nil: it may.
 	Permit func(p *Place, address string) error
+	// Publish is given what Live.Publish is, and of which server.
+	Publish func(server string, s *keystory.Story, now keystory.Time)
 	// Note and Tell are told what Live.Note and Live.Story.Tell are, and of which server.
 	Note func(server, text string)
 	Tell func(server string, k *keystory.Lock, f *keystory.Finding)
@@ -151,6 +153,9 @@ func (l *Looks) start(ctx context.Context, p *Place, address, role string, quiet
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.Note(address, text)
+	}
+	if one.Publish = nil; l.Publish != nil {
+		one.Publish = func(s *keystory.Story, now keystory.Time) { l.Publish(address, s, now) }
 	}
 	one.Story.Tell = func(k *keystory.Lock, f *keystory.Finding) {
 		l.mu.Lock()

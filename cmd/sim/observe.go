@@ -1,15 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/url"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,7 +16,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/report/observed"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
-	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // observeFlags are the flags of sim observe.
@@ -33,21 +28,30 @@ type observeFlags struct {
 	passwordEnv, passwordFile string
 	record                    string
 	force, plainPassword      bool
+	follow                    bool
+	sample, metrics           string
+	sentinelPasswordEnv       string
 }
 
 func newObserveCommand(a *cli) *cobra.Command {
 	var f observeFlags
 	c := &cobra.Command{
-		Use:   "observe WHERE --keys PATTERN",
+		Use:   "observe WHERE... --keys PATTERN",
 		Short: "Tell who held a lock, and who ended it, from what a Redis server does or did",
 		Long: `Tell who held a lock, and who ended it. WHERE is a server that is in use
 (redis://host:6379, rediss:// for TLS, /2 behind it for database 2), a saved output of
 MONITOR (redis-cli monitor > FILE; - is stdin), or an append-only file (the file, its
 folder, or its manifest). sim writes to no server.
 
+There may be several servers, such as the independent nodes of a Redlock. Where a Sentinel
+(redis+sentinel://host:26379/NAME) or a node of a Redis Cluster (redis+cluster://host:6379)
+tells of others, --follow permits sim to contact them; on this machine it may anyway.
+
 A look at a server lasts till Ctrl-C, or for --for. It uses MONITOR, which costs a busy
 server up to half of its throughput, so it is refused, and ended, above --most-ops
-commands a second, unless --force is given.
+commands a second, unless --force is given. --without-monitor goes by the events that the
+server sends of keys, and by what it says that they hold; --sample 1s/10s uses MONITOR for
+one second in ten.
 
 For each key that --keys fits it tells who had it, for how long, how often it was renewed
 and asked for in vain, who ended it, and what was wrong with that. What the file cannot
@@ -63,7 +67,7 @@ beginning or at the end, or is too busy.`,
   sim observe monitor.log --keys 'lock:*'
   sim observe monitor.log --keys lock:order:17 --whole
   sim observe /var/lib/redis/appendonlydir --keys 'lock:*' --resource 'stock:*'`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(f.keys) == 0 {
 				return app.Usagef("--keys is missing: it says which keys are those of locks").Hint("--keys 'lock:*'")
@@ -71,11 +75,17 @@ beginning or at the end, or is too busy.`,
 			if err := checkFile("--html", f.html); err != nil {
 				return err
 			}
-			if scheme, _, url := strings.Cut(args[0], "://"); url {
-				return a.observeServer(c.Context(), scheme, args[0], f)
+			if strings.Contains(args[0], "://") {
+				return a.observeServer(c.Context(), args, f)
+			}
+			if len(args) > 1 {
+				return app.Usagef("several addresses are those of servers: %q is none", args[0])
 			}
 			if c.Flags().Changed("for") {
 				return app.Usagef("--for goes with a server: a file is read whole")
+			}
+			if f.live.WithoutMonitor || f.sample != "" || f.metrics != "" {
+				return app.Usagef("--without-monitor, --sample and --metrics go with a server")
 			}
 			return a.observeFile(c.Context(), args[0], f)
 		},
@@ -93,6 +103,13 @@ beginning or at the end, or is too busy.`,
 	c.Flags().StringVar(&f.passwordFile, "password-file", "", "the file that holds the password")
 	c.Flags().BoolVar(&f.plainPassword, "allow-plain-password", false,
 		"send the password also without TLS to a server that is not on this machine")
+	c.Flags().BoolVar(&f.live.WithoutMonitor, "without-monitor", false,
+		"go by the events that the server sends of keys, and by asking what they hold: it costs less, and tells less")
+	c.Flags().StringVar(&f.metrics, "metrics", "",
+		"also serve figures for Prometheus at this address of this machine, such as 127.0.0.1:9090 (path /metrics)")
+	c.Flags().StringVar(&f.sample, "sample", "", "use MONITOR for one time in each other, such as 1s/10s, for a busy server: what is between is not seen")
+	c.Flags().BoolVar(&f.follow, "follow", false, "also contact the servers that a Sentinel or a Redis Cluster tells of")
+	c.Flags().StringVar(&f.sentinelPasswordEnv, "sentinel-password-env", "", "the environment variable that holds the password of the Sentinel")
 	c.Flags().StringVar(&f.live.CA, "ca-cert", "", "a file with the certificates to trust (default: those of the machine)")
 	return c
 }
@@ -125,6 +142,7 @@ func (a *cli) observeFile(ctx context.Context, path string, f observeFlags) erro
 
 // tellStory prints what befell the locks, as JSON where that is asked for, and writes the page.
 func (a *cli) tellStory(s *keystory.Story, where string, notes []string, f *observeFlags) error {
+	notes = append(notes, s.Notes...)
 	r := s.Report(where, notes)
 	if f.html != "" {
 		if err := a.toOutput(f.html, func(w io.Writer) error { return observed.WriteHTML(w, r) }); err != nil {
@@ -138,7 +156,7 @@ func (a *cli) tellStory(s *keystory.Story, where string, notes []string, f *obse
 	if s.First.At > 0 && s.Last.At > 0 {
 		when = ", " + keystory.Period(s.First.Wall(), s.Last.Wall())
 	}
-	fmt.Fprintf(a.stdout, "%s%s\n", words.GroupedCount(s.Lines, "command"), when)
+	fmt.Fprintf(a.stdout, "%s%s\n", s.Seen(), when)
 	for _, note := range notes {
 		fmt.Fprintf(a.stdout, "note: %s\n", note)
 	}
@@ -148,21 +166,13 @@ func (a *cli) tellStory(s *keystory.Story, where string, notes []string, f *obse
 	return concluded(s)
 }
 
-func (a *cli) observeServer(ctx context.Context, scheme, text string, f observeFlags) (err error) {
+func (a *cli) observeServer(ctx context.Context, args []string, f observeFlags) (err error) {
 	l := &f.live
-	if err := serverAt(scheme, text, &l.Server); err != nil {
+	places, err := a.places(args, &f)
+	if err != nil {
 		return err
 	}
-	if l.Password, err = a.password(&f); err != nil {
-		return err
-	}
-	if l.CA != "" && !l.TLS {
-		return app.Usagef("--ca-cert goes with rediss://")
-	}
-	if l.Password != "" && !l.TLS && !f.plainPassword && !app.IsLoopback(l.Address) {
-		return app.Usagef("the password would go to %s without TLS, where others can read it", l.Address).
-			Hint("rediss://, if the server speaks TLS; or --allow-plain-password")
-	}
+	l.Server = places[0].Server
 	if f.force {
 		l.MostOps = 0
 	}
@@ -175,51 +185,34 @@ func (a *cli) observeServer(ctx context.Context, scheme, text string, f observeF
 		l.Record = file
 	}
 	a.orderly.Store(true)
-	l.Story = f.options()
+	l.Story, l.Patterns = f.options(), f.keys
+	l.Story.Events = l.WithoutMonitor
+	publish, stop, err := f.serveFigures(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if len(places) > 1 || places[0].Topology != observe.Single {
+		return a.observeServers(ctx, places, publish, &f)
+	}
+	if publish != nil {
+		l.Publish = func(s *keystory.Story, now keystory.Time) { publish(l.Address, s, now) }
+	}
 	if !f.json {
 		l.Story.Tell = func(k *keystory.Lock, found *keystory.Finding) { fmt.Fprintln(a.stdout, k.Line(found)) }
 	}
 	l.Note = func(text string) { fmt.Fprintf(plain.Lines{Writer: a.stderr}, "note: %s\n", text) }
 	s, err := l.Look(ctx)
-	if busy := (*observe.TooBusyError)(nil); errors.As(err, &busy) {
-		return &app.ExitError{Code: app.ExitEnvironment,
-			Err: words.WithHint(err, "--force, or --most-ops, if the server can bear it; or save its append-only file, and look at that")}
-	}
 	if gone := (*observe.GoneError)(nil); errors.As(err, &gone) {
-		told := a.tellStory(s, text, []string{err.Error()}, &f)
+		told := a.tellStory(s, args[0], []string{err.Error()}, &f)
 		if findings, _ := s.Tally(); findings > 0 {
 			return told
 		}
 	}
 	if err != nil {
-		return &app.ExitError{Code: app.ExitEnvironment, Err: err}
+		return a.notLooked(err)
 	}
-	return a.tellStory(s, text, nil, &f)
-}
-
-// serverAt reads the address of a server.
-func serverAt(scheme, text string, to *observe.Server) error {
-	u, err := url.Parse(text)
-	switch {
-	case scheme != "redis" && scheme != "rediss":
-		return app.Usagef("the address begins with %s://: want redis:// or rediss://", scheme)
-	case err != nil:
-		return app.Usagef("the address cannot be read") // it may have a password in it
-	case u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "":
-		return app.Usagef("the address of a server is like redis://host:6379/0")
-	}
-	if _, has := u.User.Password(); has {
-		return app.Usagef("the address has a password in it, which others on this machine can read").
-			Hint("--password-env NAME names an environment variable that holds it, --password-file FILE a file")
-	}
-	port := cmp.Or(u.Port(), "6379")
-	to.Address, to.TLS, to.Username = net.JoinHostPort(u.Hostname(), port), scheme == "rediss", u.User.Username()
-	if db := strings.Trim(u.Path, "/"); db != "" {
-		if to.DB, err = strconv.Atoi(db); err != nil || to.DB < 0 {
-			return app.Usagef("%q is no number of a database", db)
-		}
-	}
-	return nil
+	return a.tellStory(s, args[0], nil, &f)
 }
 
 // password is that of the server, from where the flags say.

@@ -82,7 +82,7 @@ func (a *cli) worker(ctx context.Context, w works, metrics string) error {
 	}
 	defer worker.Stop()
 	if metrics != "" {
-		stop, err := serveMetrics(ctx, metrics, store.Store)
+		stop, err := serveMetrics(ctx, metrics, store.Metrics())
 		if err != nil {
 			return &trial.EnvironmentError{Err: fmt.Errorf("--metrics: %w", err)}
 		}
@@ -124,7 +124,7 @@ func (a *cli) trouble(err error) {
 }
 
 // serveMetrics serves the figures until stop.
-func serveMetrics(ctx context.Context, addr string, store *campaign.Store) (stop func(), err error) {
+func serveMetrics(ctx context.Context, addr string, figures http.Handler) (stop func(), err error) {
 	if strings.HasPrefix(addr, ":") {
 		addr = "127.0.0.1" + addr
 	}
@@ -133,7 +133,7 @@ func serveMetrics(ctx context.Context, addr string, store *campaign.Store) (stop
 		return nil, fmt.Errorf("failed to listen: %w", err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", store.Metrics())
+	mux.Handle("GET /metrics", figures)
 	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 1 << 16}
 	go func() { _ = srv.Serve(ln) }()
 	return func() { _ = srv.Close() }, nil

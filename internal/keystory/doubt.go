@@ -49,7 +49,6 @@ func (k *Lock) narrow(now command.Span) {
 // doubt takes in a command of which nobody knows what it did.
 func (k *Lock) doubt(a *act, before command.Key, change command.Change, done command.Executed) {
 	a.unclear = true
-	k.wanted = k.wanted || a.would.Holds != command.Absent
 	r := &k.log.Replay
 	is := r.Key
 	r.Key = command.Key{Holds: command.Unclear}
@@ -127,15 +126,18 @@ func (k *Lock) settleBy(a *act) {
 // resolve ends the doubt: a candidate it was.
 func (k *Lock) resolve(c candidate, now Time, why string) {
 	before := k.doubted
-	k.candidates, k.complete, k.doubted, k.wanted = nil, false, nil, false
+	k.candidates, k.complete, k.doubted, k.forgotten = nil, false, nil, false
 	k.log.Replay.Key, k.log.Unclear = c.key, false
 	if before != nil && before != c.hold {
 		k.hold = before
-		how := RanOut
+		how, end := RanOut, before.expires
 		if before.expires == (Time{}) || before.expires.At > now.At {
 			how = Unknown
 		}
-		k.ended(how, before.expires, "")
+		if end.At > now.At {
+			end = now
+		}
+		k.ended(how, end, "")
 	}
 	switch {
 	case c.hold != nil:
@@ -171,7 +173,7 @@ func (k *Lock) forget(why string) {
 		return
 	}
 	k.Totals.Unknown++
-	k.candidates, k.complete, k.doubted, k.hold = nil, false, k.hold, nil
+	k.candidates, k.complete, k.doubted, k.hold, k.forgotten = nil, false, k.hold, nil, true
 	k.log.Replay.Key, k.log.Unclear = command.Key{Holds: command.Unclear}, true
 	k.tell(k.story.Last, "from here on nobody knows who holds it: %s", why)
 	if k.story.o.Doubted != nil {
@@ -214,7 +216,7 @@ func (k *Lock) Found(is command.Key, at Time, evicted, missed bool) {
 		k.ended(Vanished, at, "")
 	}
 	if k.hold != nil {
-		k.ended(RanOut, endOf(have), "")
+		k.ended(RanOut, Time{At: min(endOf(have).At, at.At)}, "")
 	}
 	if k.log.Replay.Key = is; is.Holds != command.Absent {
 		k.begins(is, Time{}, "", false, "as the server says")

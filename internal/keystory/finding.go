@@ -25,6 +25,7 @@ const (
 	WroteWithout   Kind = "wrote-without-the-lock"
 	EvictedKey     Kind = "evicted"
 	VanishedKey    Kind = "vanished"
+	LostByFailover Kind = "lost-by-failover"
 )
 
 // Kinds has a line for a person about each, the gravest first.
@@ -39,6 +40,7 @@ var Kinds = words.Titles[Kind]{
 	{TTLApart, "a lock got its TTL in a step of its own"},
 	{EvictedKey, "the server evicted the key of a lock that was held"},
 	{VanishedKey, "the key of a lock that was held was gone or another's, and no command that was seen has done it"},
+	{LostByFailover, "a lock was held on a primary, and the server that took over had it not"},
 	{AskedTooOften, "a lock that was held was asked for a thousand times within one second"},
 }
 
@@ -67,7 +69,7 @@ const firsts = 3
 
 // find takes note of a finding.
 func (k *Lock) find(kind Kind, question bool, at Time, format string, args ...any) {
-	if k.NoLock() {
+	if k.NoLock() || k.story.quiet {
 		return
 	}
 	f := &Finding{Kind: kind, Question: question, At: at, Text: fmt.Sprintf(format, args...)}
@@ -138,6 +140,8 @@ func (e Ending) String() string {
 		return "evicted"
 	case Vanished:
 		return "nobody saw how"
+	case Lost:
+		return "lost by a failover"
 	case Unknown:
 		return "removed, or its TTL ran out"
 	}

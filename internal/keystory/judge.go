@@ -122,16 +122,19 @@ func (k *Lock) begins(is command.Key, at Time, source string, nx bool, why strin
 	}
 	k.hold = h
 	k.keepHold(h)
-	k.Totals.Holds++
-	now := at
-	if at == (Time{}) {
+	now, text := at, h.Owner+" gets it"+k.over(source)
+	switch again := k.paused != nil && k.paused.Owner == h.Owner; {
+	case at == Time{} && again:
+		now, text = k.story.Last, h.Owner+" has it again, or still"
+		h.From = now
+	case at == Time{}:
+		k.Totals.Holds++
 		k.Totals.Found++
-		now = k.story.Last
+		now, text = k.story.Last, h.Owner+" has it"
+	default:
+		k.Totals.Holds++
 	}
-	text := h.Owner + " has it"
-	if at != (Time{}) {
-		text = h.Owner + " gets it" + k.over(source)
-	}
+	k.paused = nil
 	if ttl, ok := h.expires.since(now.inMs()); ok {
 		k.Totals.TTL = max(k.Totals.TTL, ttl)
 		text += until(h.expires, now)
@@ -148,6 +151,8 @@ func (k *Lock) begins(is command.Key, at Time, source string, nx bool, why strin
 	for _, v := range h.values {
 		if t, waited := k.tried[v]; waited {
 			if d, ok := now.since(t.first); ok && at != (Time{}) {
+				k.Totals.Waits++
+				k.Totals.Waited += d
 				k.Totals.LongestWait = max(k.Totals.LongestWait, d)
 			}
 		}
@@ -156,6 +161,9 @@ func (k *Lock) begins(is command.Key, at Time, source string, nx bool, why strin
 	}
 	k.tell(now, "%s", text)
 	k.story.remember(h)
+	if k.story.o.Began != nil {
+		k.story.o.Began(k, h)
+	}
 }
 
 // remember keeps a hold by its values and its connection. A value, or a connection, that has had several locks says nothing of which of
@@ -206,13 +214,10 @@ func (k *Lock) ended(how Ending, at Time, by string) {
 		k.tell(at, "the TTL of %s runs out", h.Owner)
 	case Unknown:
 		k.Totals.Ended++
-	case Removed, Overwritten, Evicted, Vanished:
+	case Removed, Overwritten, Evicted, Vanished, Lost:
 		k.Totals.Removed++
 	}
-	if d, ok := at.since(h.From); ok && d > 0 {
-		k.Totals.Held += d
-		k.Totals.LongestHeld = max(k.Totals.LongestHeld, d)
-	}
+	k.countHeld(h, at)
 	if len(k.past) >= mostPast {
 		for v, old := range k.past { // any of them: which is of no matter, as long as there are not more and more
 			if old.End.At <= at.At {
@@ -271,7 +276,8 @@ func (k *Lock) bare(h *Hold, now Time, over bool) {
 	if known {
 		lasted = " for " + now.length(d)
 	}
-	k.find(WithoutTTL, false, now, "%s has had the lock%s without a TTL: if its client dies, nobody gets it any more", h.Owner, lasted)
+	question := k.sampled && !slices.ContainsFunc(h.values, unique) // it may have been another each time
+	k.find(WithoutTTL, question, now, "%s has had the lock%s without a TTL: if its client dies, nobody gets it any more", h.Owner, lasted)
 }
 
 // renewed tells that the key got another end.
@@ -325,7 +331,7 @@ func (k *Lock) removed(a *act, before command.Key) {
 		k.bare(h, a.at, true)
 	}
 	switch {
-	case h == nil && (a.entry || a.compared || !k.wanted):
+	case h == nil && (a.entry || a.compared):
 		k.tell(a.at, "%s removes it%s; who had it is not known", a.name(), k.over(a.source))
 		return
 	case h == nil:
@@ -493,6 +499,9 @@ func (k *Lock) cameLate(a *act) {
 			h.told = true
 			k.find(ByAnother, !h.isOver(a.source), a.at, "%s came back to its lock%s (%s), so it had not given it back: "+
 				"it had been ended%s%s%s", h.Owner, k.over(a.source), a.name(), earlier(a.at, h.End), k.over(h.By), k.holder())
+		case Lost:
+			h.told = true
+			k.cameBack(h, a)
 		case Released, Overwritten, Unknown:
 		}
 	}
@@ -555,10 +564,7 @@ func (k *Lock) end(now Time) {
 		return
 	}
 	k.bare(h, now, now.At == 0)
-	if d, ok := now.since(h.From); ok {
-		k.Totals.Held += d
-		k.Totals.LongestHeld = max(k.Totals.LongestHeld, d)
-	}
+	k.countHeld(h, now)
 	k.tell(now, "%s still has it at the end of the look", h.Owner)
 }
 

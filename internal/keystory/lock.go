@@ -55,8 +55,12 @@ type Lock struct {
 	// candidates are those who may hold the lock, while nobody knows; complete: it is one of them. doubted held it before.
 	candidates []candidate
 	complete   bool
-	// wanted: somebody has asked for it since then.
-	wanted  bool
+	// forgotten: nobody knows who holds it because commands were not seen. paused is who held it when nobody looked any more.
+	forgotten bool
+	paused    *Hold
+	// changed is what events say since the server was asked last. sampled: what was between two samples is not known.
+	changed changed
+	sampled bool
 	doubted *Hold
 	// isLock: somebody asked for the key with NX, or it had a TTL. written: something has written it. counted: what it holds is a counter.
 	isLock, written, counted bool
@@ -85,9 +89,21 @@ type Totals struct {
 	Refused     int           `json:"asked_in_vain,omitempty"`
 	MostAsked   int           `json:"most_asked_in_a_second,omitempty"`
 	LongestWait time.Duration `json:"longest_wait_ns,omitempty"`
+	// Waits counts who got it after having asked in vain, and Waited is for how long they waited in all.
+	Waits  int           `json:"-"`
+	Waited time.Duration `json:"-"`
 	// Held is how long it was held in all, LongestHeld the longest that one held it.
 	Held        time.Duration `json:"held_ns,omitempty"`
 	LongestHeld time.Duration `json:"longest_held_ns,omitempty"`
+}
+
+// HeldFor is for how long the present holder has had the lock; 0: there is none, or nobody knows.
+func (k *Lock) HeldFor(now Time) time.Duration {
+	if k.hold == nil {
+		return 0
+	}
+	d, _ := now.since(k.hold.From)
+	return max(d, 0)
 }
 
 // Hold is the time for which one owner had the lock.
@@ -144,6 +160,8 @@ const (
 	Evicted
 	// Vanished: it was gone, and nothing that was seen has done it.
 	Vanished
+	// Lost: a server took over that had it not.
+	Lost
 	// Unknown: it was removed or ran out: nobody knows which.
 	Unknown
 )

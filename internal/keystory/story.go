@@ -35,6 +35,8 @@ type Options struct {
 	Server command.Server
 	// Replica: the lines of MONITOR are those of a replica.
 	Replica bool
+	// Events: it is told by events of keys, and by samples of them.
+	Events bool
 	// Moments is how many moments are kept of each lock: the latest.
 	Moments int
 	// Tell is told of each finding when it is found; nil: nobody is.
@@ -43,6 +45,9 @@ type Options struct {
 	Doubted func(*Lock)
 	// Full is told when there are more locks than can be followed; nil: nobody is.
 	Full func()
+	// Began is told of each hold when it begins, Dropped of each lock that is followed no longer; nil: nobody is.
+	Began   func(*Lock, *Hold)
+	Dropped func(*Lock)
 }
 
 // MostLocks is how many locks are followed.
@@ -68,18 +73,26 @@ type Left struct {
 // Story is what befell all locks.
 type Story struct {
 	Left Left
+	// Over sums up the locks that were over, and gave way to others.
+	Over Over
+	// Notes say what the user should know of how it was seen.
+	Notes []string
 	// Lines counts lines or entries, First and Last are when the first and the last of them were.
 	Lines       int
 	First, Last Time
 
 	o     Options
 	steps monitor.Steps
+	// quiet: nothing is found.
+	quiet bool
 	// caller is the latest line that is not of a script.
 	caller monitor.Line
 	// absent: a key that has not been seen is not there.
 	absent bool
 	locks  map[id]*Lock
 	order  []*Lock
+	// fullUntil is the line before which there is no need to look for room again.
+	fullUntil int
 	// open are the locks with a step that is not over, step is its number.
 	open []*Lock
 	step int
@@ -292,7 +305,7 @@ func (s *Story) lock(i id) *Lock {
 	if k := s.locks[i]; k != nil {
 		return k
 	}
-	if len(s.order) == mostLocks {
+	if len(s.order) == mostLocks && !s.makeRoom() {
 		if s.Left.Keys++; s.Left.Keys == 1 && s.o.Full != nil {
 			s.o.Full()
 		}

@@ -186,9 +186,11 @@ func TestNothingIsGuessed(t *testing.T) {
 		"a release that does not": {[]string{"0 c1 SET lock a NX PX 100", "20 c1 RELEASE a", "20 lua get lock"}, "", 0, 0},
 		// c2 asks within the ms in which the key of a runs out.
 		"at its end": {[]string{"0 c1 DEL lock", "0 c1 SET lock a NX PX 100", "101 c2 SET lock b NX PX 100",
-			"110 c2 RELEASE b", "110 lua get lock", "110 lua del lock"}, "", 2, 1},
+			"110 c2 RELEASE b", "110 lua get lock", "110 lua del lock"}, "deleted-without-comparing?", 2, 1},
 		"at its end, and after": {[]string{"0 c1 DEL lock", "0 c1 SET lock a NX PX 100", "101 c2 SET lock b NX PX 20",
-			"150 c2 GET lock", "300 c3 SET lock c NX PX 100"}, "", 2, 1},
+			"150 c2 GET lock", "300 c3 SET lock c NX PX 100"}, "deleted-without-comparing?", 2, 1},
+		"a removal of what may be there since before": {[]string{"0 c1 DEL lock"}, "deleted-without-comparing?", 0, 0},
+		"a comparing one": {[]string{"0 c1 RELEASE a", "0 lua get lock", "0 lua del lock"}, "", 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := told(t, false, append(c.lines, "1000 c9 PING")...)
@@ -341,6 +343,51 @@ func TestBounds(t *testing.T) {
 	err := s.WriteText(&b, TextOptions{})
 	if err != nil || !strings.Contains(b.String(), "left out: ") || !strings.Contains(b.String(), "3,000 times in all") {
 		t.Errorf("%v: %.3000s", err, b.String())
+	}
+}
+
+// Locks that are over give way to others, and what befell them is told in sum. A lock that is held stays, and so does one of which something was found.
+func TestLocksThatAreOverGiveWay(t *testing.T) {
+	dropped := 0
+	s := New(Options{Keys: fits("lock"), Resource: fits("stock"), Moments: 5, Dropped: func(*Lock) { dropped++ }})
+	s.absent = true
+	line := func(ms int, text string) {
+		s.SeeLine(monitor.Line{At: epoch + time.Duration(ms)*time.Millisecond, Source: "c", Args: strings.Fields(text)})
+	}
+	line(0, "SET lock-held a NX PX 100000000")
+	line(0, "SET lock-found a NX PX 1000")
+	line(1, "DEL lock-found")
+	for i := range 2 * mostLocks {
+		line(i+2, fmt.Sprintf("SET lock%d value%d NX PX 1000", i, i))
+		line(i+2, fmt.Sprintf("DELIFEQ lock%d value%d", i, i))
+	}
+	s.End()
+	if s.Left.Keys > 0 || dropped != s.Over.Locks || len(s.Locks())+dropped != 2*mostLocks+2 || len(s.values) > len(s.Locks()) {
+		t.Errorf("left out %+v, over %+v, %d dropped, %d followed with %d values", s.Left, s.Over, dropped, len(s.Locks()), len(s.values))
+	}
+	if t := s.Over.Totals; t.Released != s.Over.Locks || t.Holds != s.Over.Locks {
+		dropped = -1
+	}
+	if dropped < 0 || s.locks[id{0, "lock-held"}] == nil || s.locks[id{0, "lock-found"}] == nil {
+		t.Errorf("%+v", s.Over)
+	}
+	var b strings.Builder
+	_ = s.WriteText(&b, TextOptions{})
+	if !strings.Contains(b.String(), "locks that were over gave way to others: ") || !strings.Contains(b.String(), "of 20,002 locks") {
+		t.Errorf("%.2000s", b.String())
+	}
+}
+
+// A lock of which nobody knows when it ended was not held beyond the moment in which that was seen.
+func TestHeldNoLongerThanSeen(t *testing.T) {
+	s := New(Options{Keys: fits("lock"), Moments: 10})
+	s.absent = true
+	s.SeeLine(monitor.Line{At: epoch, Source: "c1", Args: strings.Fields("SET lock a NX PX 100000")})
+	s.Forget("nobody looked")
+	k := s.Locks()[0]
+	k.Found(command.Key{}, Time{At: epoch + time.Second}, false, false)
+	if s.End(); k.Totals.Held != time.Second || k.Totals.Ended != 1 {
+		t.Errorf("%+v", k.Totals)
 	}
 }
 

@@ -51,6 +51,9 @@ func (s *Story) WriteText(to io.Writer, o TextOptions) error {
 			"the first is %s\n",
 			words.GroupedCount(none, "key"), first.Name())
 	}
+	if n := s.Over.Locks; n > 0 {
+		fmt.Fprintf(w, "%s that were over gave way to others: %s\n", words.GroupedCount(n, "lock"), s.Over.Totals.line())
+	}
 	fmt.Fprintln(w, s.Verdict())
 	if s.Left.Keys > 0 {
 		fmt.Fprintf(w, "left out: %s on keys beyond the first %s locks\n", words.GroupedCount(s.Left.Keys, "command"), words.Grouped(mostLocks))
@@ -59,6 +62,14 @@ func (s *Story) WriteText(to io.Writer, o TextOptions) error {
 		fmt.Fprintf(w, "left out: the values of %s, which --resource does not find\n", words.GroupedCount(s.Left.Values, "grant"))
 	}
 	return w.Flush()
+}
+
+// Seen says how much was seen.
+func (s *Story) Seen() string {
+	if s.o.Events {
+		return words.GroupedCount(s.Lines, "event")
+	}
+	return words.GroupedCount(s.Lines, "command")
 }
 
 // told are the keys that are told as locks.
@@ -83,7 +94,7 @@ const (
 func (s *Story) outcome() string {
 	findings, _ := s.Tally()
 	switch list := s.told(); {
-	case len(list) == 0:
+	case len(list) == 0 && s.Over.Locks == 0:
 		return noLockSeen
 	case findings > 0:
 		return somethingFound
@@ -102,7 +113,8 @@ func (s *Story) Verdict() string {
 			with++
 		}
 	}
-	outcome, locks, asked := s.outcome(), words.Count(len(list), "lock"), words.GroupedCount(questions, "question")
+	all := len(list) + s.Over.Locks
+	outcome, locks, asked := s.outcome(), words.GroupedCount(all, "lock"), words.GroupedCount(questions, "question")
 	switch {
 	case outcome == noLockSeen && len(s.order) > 0:
 		return outcome + ": the keys that --keys fits are those of no locks"
@@ -121,7 +133,7 @@ func (s *Story) Verdict() string {
 // Undecided reports that nothing was found, and that nothing could have been: nobody is known to have held a lock.
 func (s *Story) Undecided() bool {
 	findings, _ := s.Tally()
-	return findings == 0 && !slices.ContainsFunc(s.told(), func(k *Lock) bool { return k.Totals.Holds > 0 })
+	return findings == 0 && s.Over.Totals.Holds == 0 && !slices.ContainsFunc(s.told(), func(k *Lock) bool { return k.Totals.Holds > 0 })
 }
 
 // weight is how much a lock has to be told first.
@@ -143,8 +155,9 @@ func (k *Lock) Name() string {
 }
 
 // line says in one line what befell a lock.
-func (k *Lock) line() string {
-	t := &k.Totals
+func (k *Lock) line() string { return k.Totals.line() }
+
+func (t *Totals) line() string {
 	list := []string{words.GroupedCount(t.Holds, "holder")}
 	add := func(n int, format string, args ...any) {
 		if n > 0 {

@@ -17,8 +17,16 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
-// Sends are all commands that a look sends to a server; none of them writes. docs/guide/observe.md has the same list.
-var Sends = []string{"AUTH", "SELECT", "CLIENT SETNAME", "CLIENT LIST", "INFO", "MONITOR", "TYPE", "GETRANGE", "HLEN", "HGETALL", "PTTL"}
+// Sends are all commands that a look sends to a server, SendsSentinel those to a Sentinel; none of them writes. docs/guide/observe.md has the
+// same lists.
+var (
+	Sends = []string{"AUTH", "SELECT", "CLIENT SETNAME", "CLIENT LIST", "INFO", "TYPE", "GETRANGE", "HLEN", "HGETALL", "LLEN",
+		"LRANGE", "ZCARD", "ZRANGE", "PTTL", "CLUSTER SLOTS"}
+	// SendsMonitor and SendsEvents are what only a look with MONITOR, and only one without it, sends besides.
+	SendsMonitor  = []string{"MONITOR"}
+	SendsEvents   = []string{"HELLO", "CONFIG GET", "PSUBSCRIBE"}
+	SendsSentinel = []string{"AUTH", "CLIENT SETNAME", "SENTINEL GET-MASTER-ADDR-BY-NAME", "SENTINEL REPLICAS"}
+)
 
 // Server is where to look.
 type Server struct {
@@ -29,14 +37,26 @@ type Server struct {
 	// TLS: it is spoken to with TLS. CA is a file with the certificates to trust; empty: those of the machine.
 	TLS bool
 	CA  string
+	// sentinel: it is a Sentinel.
+	sentinel bool
+	// besides is what a look of its kind sends besides Sends.
+	besides []string
 }
 
-// connection is one to a server. It sends nothing that Sends has not.
+// connection is one to a server. It sends nothing that the list of what is sent there has not.
 type connection struct {
 	net.Conn
+	sends []string
 	// got is what was read and not parsed.
 	got []byte
+	// pushed is told of what the server sends of itself.
+	pushed func(*resp.Value)
 }
+
+// refusal is an answer of a server that is an error.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
 
 // answersWithin bounds how long a server may take to answer.
 const answersWithin = 5 * time.Second
@@ -49,7 +69,10 @@ func (s *Server) dial(ctx context.Context, name string) (*connection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to reach %s: %w", s.Address, err)
 	}
-	c := &connection{Conn: conn}
+	c := &connection{Conn: conn, sends: slices.Concat(Sends, s.besides)}
+	if s.sentinel {
+		c.sends = SendsSentinel
+	}
 	var first [][]string
 	switch {
 	case s.Username != "":
@@ -86,17 +109,7 @@ func (s *Server) connect(ctx context.Context) (net.Conn, error) {
 
 // ask sends commands, and reads their answers. The first that is an error is the error.
 func (c *connection) ask(commands ...[]string) (answers []resp.Value, err error) {
-	var sent []byte
-	for _, words := range commands {
-		if !slices.Contains(Sends, words[0]) && !slices.Contains(Sends, strings.Join(words[:min(2, len(words))], " ")) {
-			return nil, fmt.Errorf("%s is no command of a look", words[0])
-		}
-		sent = resp.AppendCommand(sent, words...)
-	}
-	if err := c.SetDeadline(time.Now().Add(answersWithin)); err != nil {
-		return nil, err
-	}
-	if _, err := c.Write(sent); err != nil {
+	if err := c.send(commands...); err != nil {
 		return nil, err
 	}
 	for range commands {
@@ -108,10 +121,26 @@ func (c *connection) ask(commands ...[]string) (answers []resp.Value, err error)
 	}
 	for _, v := range answers {
 		if v.Kind == resp.Error {
-			return answers, errors.New(v.Text)
+			return answers, refusal(v.Text)
 		}
 	}
 	return answers, c.SetDeadline(time.Time{})
+}
+
+// send sends commands that are answered within a time.
+func (c *connection) send(commands ...[]string) error {
+	var sent []byte
+	for _, words := range commands {
+		if !slices.Contains(c.sends, words[0]) && !slices.Contains(c.sends, strings.Join(words[:min(2, len(words))], " ")) {
+			return fmt.Errorf("%s is no command of a look", words[0])
+		}
+		sent = resp.AppendCommand(sent, words...)
+	}
+	if err := c.SetDeadline(time.Now().Add(answersWithin)); err != nil {
+		return err
+	}
+	_, err := c.Write(sent)
+	return err
 }
 
 // mostAnswered bounds an answer.
@@ -121,7 +150,10 @@ func (c *connection) answer() (resp.Value, error) {
 	for {
 		v, n, err := resp.Parse(c.got)
 		if err == nil {
-			c.got = c.got[n:]
+			if c.got = c.got[n:]; v.Kind == resp.Push && c.pushed != nil {
+				c.pushed(&v)
+				continue
+			}
 			return v, nil
 		}
 		if !errors.Is(err, resp.ErrShort) {
@@ -146,8 +178,8 @@ func (c *connection) monitor() (*bufio.Reader, error) {
 	return bufio.NewReaderSize(io.MultiReader(bytes.NewReader(c.got), c.Conn), 1<<16), nil
 }
 
-// addressOf finds the address of the connection with a name in the answer to CLIENT LIST.
-func addressOf(list, name string) string {
+// addressOf finds the address of the newest connection with a name in the answer to CLIENT LIST: one that was closed may be there still.
+func addressOf(list, name string) (newest string) {
 	for line := range strings.Lines(list) {
 		addr, is := "", false
 		for field := range strings.FieldsSeq(line) {
@@ -157,8 +189,8 @@ func addressOf(list, name string) string {
 			is = is || field == "name="+name
 		}
 		if is {
-			return addr
+			newest = addr
 		}
 	}
-	return ""
+	return newest
 }

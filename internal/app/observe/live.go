@@ -26,10 +26,18 @@ type Live struct {
 	For time.Duration
 	// MostOps is how many commands a second the server may carry out for MONITOR to be used; 0: any number.
 	MostOps int
+	// Patterns are the keys of the locks, as the user names them. WithoutMonitor: what is done is known by the events that the server sends of
+	// keys, and by asking it what they hold, and not by MONITOR.
+	Patterns       []string
+	WithoutMonitor bool
+	// Window and Every: MONITOR is used for so long, each so often; zero: all the time.
+	Window, Every time.Duration
 	// Story says what is looked at. Its Doubted is the look's own.
 	Story keystory.Options
 	// Record takes the lines of MONITOR that are about the keys; nil: nobody does.
 	Record io.Writer
+	// Publish is given the story each second, and at the end; nil: nobody is.
+	Publish func(s *keystory.Story, now keystory.Time)
 	// Note is told what the user should know, as it comes.
 	Note func(text string)
 }
@@ -79,6 +87,19 @@ type look struct {
 	own       string
 	lines     chan shown
 	lost      atomic.Int64
+	// calls are carried out by the look's own goroutine, until over is closed.
+	calls chan func()
+	over  chan struct{}
+	// then is told of what the server says of a lock; since is when each lock that is held was seen to be taken.
+	then  map[*keystory.Lock]func(command.Key)
+	since map[*keystory.Lock]time.Time
+	// whole is since when all commands are seen, before the time for which they were till the connection ended. replica: the server is one.
+	whole   time.Time
+	before  span
+	replica bool
+	// syncs counts how often the server gave a replica all that it has, resynced is when that was noticed.
+	syncs    string
+	resynced time.Time
 	// doubted are the locks to ask for, missed those of which commands may not have been seen.
 	doubted map[*keystory.Lock]bool
 	order   []*keystory.Lock
@@ -93,11 +114,18 @@ type look struct {
 	run     string
 	busy    int
 	last    time.Time
+	stream  *connection
+	windows int
+	// connected: a look without MONITOR is. sendsEvents: the server sends events of keys; gaps: not of all that is done, or not known.
+	connected, sendsEvents, gaps bool
 	// denied: it was said that the server refuses questions.
 	denied bool
 	// recording: the script whose lines come is recorded.
 	recording bool
 }
+
+// span is a time by the clock of this machine.
+type span struct{ from, to time.Time }
 
 // shown is a line of MONITOR; err: the stream has ended.
 type shown struct {
@@ -119,45 +147,161 @@ type question struct {
 
 // Look looks until the time is over or ctx ends. With a GoneError it returns the story that was seen.
 func (l *Live) Look(ctx context.Context) (*keystory.Story, error) {
-	k := &look{Live: l, name: "sim-observe-" + strings.ToLower(rand.Text()[:8]), lines: make(chan shown, mostWaiting),
-		doubted: make(map[*keystory.Lock]bool), missed: make(map[*keystory.Lock]bool), checked: make(map[*keystory.Lock]bool)}
-	o := l.Story
+	k := newLook(l)
+	if err := k.begin(ctx); err != nil {
+		return nil, err
+	}
+	return k.watch(ctx)
+}
+
+func newLook(l *Live) *look {
+	return &look{Live: l, name: "sim-observe-" + strings.ToLower(rand.Text()[:8]), calls: make(chan func()), over: make(chan struct{}),
+		doubted: make(map[*keystory.Lock]bool), missed: make(map[*keystory.Lock]bool), checked: make(map[*keystory.Lock]bool),
+		then: make(map[*keystory.Lock]func(command.Key)), since: make(map[*keystory.Lock]time.Time)}
+}
+
+// begin opens the connections.
+func (k *look) begin(ctx context.Context) (err error) {
+	o := k.Story
 	o.Doubted = k.doubt
 	o.Full = func() {
 		k.Note(fmt.Sprintf("there are more than %s locks: commands on others are left out from here on", words.Grouped(keystory.MostLocks)))
 	}
-	stream, err := k.open(ctx, &o)
-	if err != nil {
-		return nil, err
+	o.Dropped = k.drop
+	o.Began = func(lock *keystory.Lock, h *keystory.Hold) {
+		k.since[lock] = time.Now()
+		if k.Story.Began != nil {
+			k.Story.Began(lock, h)
+		}
+	}
+	if k.WithoutMonitor {
+		k.besides = SendsEvents
+		k.story = keystory.New(o)
+		return k.openEvents(ctx, true)
+	}
+	k.besides = SendsMonitor
+	if k.stream, err = k.open(ctx, &o); err != nil {
+		return err
 	}
 	k.story = keystory.New(o)
-	if l.For > 0 { // from when it sees something
+	return nil
+}
+
+// drop forgets a lock that is followed no longer.
+func (k *look) drop(lock *keystory.Lock) {
+	delete(k.missed, lock)
+	delete(k.checked, lock)
+	delete(k.then, lock)
+	delete(k.since, lock)
+}
+
+// watch looks until the time is over or ctx ends.
+func (k *look) watch(ctx context.Context) (*keystory.Story, error) {
+	defer close(k.over)
+	if k.For > 0 { // from when it sees something
 		var cancel func()
-		ctx, cancel = context.WithTimeout(ctx, l.For)
+		ctx, cancel = context.WithTimeout(ctx, k.For)
 		defer cancel()
 	}
 	defer func() {
 		_ = k.questions.Close()
+		k.publish()
 	}()
+	switch {
+	case k.WithoutMonitor:
+		return k.watchEvents(ctx)
+	case k.Window > 0:
+		defer k.sumUpWindows(time.Now())
+	}
 	for ctx.Err() == nil {
-		err := k.follow(ctx, stream)
+		err := k.followAll(ctx)
 		if err == nil || ctx.Err() != nil {
 			break
 		}
 		if busy := (*TooBusyError)(nil); errors.As(err, &busy) {
-			l.Note(busy.Error() + ": the look ends here")
+			k.Note(busy.Error() + ": the look ends here")
 			break
 		}
-		l.Note(fmt.Sprintf("the connection to %s ended (%v): what is done until it is open again is not seen", l.Address, err))
+		k.Note(fmt.Sprintf("the connection to %s ended (%v): what is done until it is open again is not seen", k.Address, err))
+		k.before = span{k.whole, time.Now()}
 		k.forget("the connection to the server ended")
-		if stream = k.reopen(ctx); stream == nil {
+		if k.stream = k.reopen(ctx); k.stream == nil {
 			k.story.End()
-			return k.story, &GoneError{l.Address}
+			return k.story, &GoneError{k.Address}
 		}
 	}
 	k.story.End()
 	return k.story, nil
 }
+
+// followAll follows the stream till it or the look ends: all the time, or in windows.
+func (k *look) followAll(ctx context.Context) error {
+	for k.Window > 0 && ctx.Err() == nil {
+		window, cancel := context.WithTimeout(ctx, k.Window)
+		err := k.follow(window, k.stream)
+		cancel()
+		if k.windows++; err != nil || ctx.Err() != nil {
+			return err
+		}
+		k.forget("nobody looks till the next window")
+		k.publish()
+		k.wait(ctx, k.Every-k.Window)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if k.stream, err = k.openStream(ctx); err != nil {
+			return err
+		}
+	}
+	return k.follow(ctx, k.stream)
+}
+
+// sumUpWindows says how much was not seen.
+func (k *look) sumUpWindows(begun time.Time) {
+	all := time.Since(begun).Round(time.Second)
+	seen := min(time.Duration(k.windows)*k.Window, all)
+	k.story.Notes = append(k.story.Notes, fmt.Sprintf("seen: %s of %s, %s of %s in all; what was done between them is left out, and "+
+		"nobody is accused by what lies across", words.Count(k.windows, "window"), k.Window, seen, all))
+}
+
+// call has the look's own goroutine do something; false: the look is over.
+func (k *look) call(do func()) bool {
+	done := make(chan struct{})
+	select {
+	case k.calls <- func() { defer close(done); do() }:
+		<-done
+		return true
+	case <-k.over:
+		return false
+	}
+}
+
+// ask has the server say what a key holds, whatever is known of it; false: it did not within a time.
+func (k *look) ask(ctx context.Context, db int, key string) (is command.Key, at keystory.Time, ok bool) {
+	said := make(chan command.Key, 1)
+	asked := false
+	if !k.call(func() {
+		lock := k.story.Follow(db, key)
+		if asked = lock != nil && k.asks(); asked {
+			k.checked[lock] = k.checked[lock]
+			k.then[lock] = func(is command.Key) { at = k.story.Last; said <- is }
+			k.doubt(lock)
+		}
+	}) || !asked {
+		return is, at, false
+	}
+	select {
+	case is = <-said:
+		return is, at, true
+	case <-time.After(answersWithin):
+	case <-k.over:
+	case <-ctx.Done():
+	}
+	return is, at, false
+}
+
+// asks reports that the look can ask the server.
+func (k *look) asks() bool { return (k.own != "" || k.WithoutMonitor && k.connected) && !k.denied }
 
 // open opens both connections. o is nil when they are opened again.
 func (k *look) open(ctx context.Context, o *keystory.Options) (stream *connection, err error) {
@@ -174,7 +318,7 @@ func (k *look) open(ctx context.Context, o *keystory.Options) (stream *connectio
 		o.Server = command.ServerIn(info)
 		k.Note(fmt.Sprintf("%s carries out %d commands a second. MONITOR has it send each of them to sim, too: "+
 			"on a server at full load that costs up to half of its throughput", k.Address, ops))
-		if k.MostOps > 0 && ops > k.MostOps {
+		if k.MostOps > 0 && ops > k.MostOps && k.Window == 0 {
 			return nil, errors.Join(&TooBusyError{ops, k.MostOps}, q.Close())
 		}
 	} else if run := infoField(info, "run_id"); run != k.run {
@@ -184,44 +328,67 @@ func (k *look) open(ctx context.Context, o *keystory.Options) (stream *connectio
 	if replica {
 		k.Note("the server is a replica: " + ofReplica)
 	}
-	if o != nil {
+	if k.replica = replica; o != nil {
 		o.Replica = replica
 	} else {
 		k.story.SetReplica(replica)
 	}
 	k.run = infoField(info, "run_id")
+	k.seeSyncs(info)
 	k.evicted, _ = strconv.ParseInt(infoField(info, "evicted_keys"), 10, 64)
 	list, err := q.ask([]string{"CLIENT", "LIST"})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s refuses CLIENT LIST: %w", k.Address, err), q.Close())
 	}
-	k.own, k.questions = addressOf(list[0].Text, k.name), q
-	stream, err = k.dial(ctx, k.name+"-monitor")
-	if err != nil {
+	own := addressOf(list[0].Text, k.name)
+	if stream, err = k.openStream(ctx); err != nil {
 		return nil, errors.Join(err, q.Close())
+	}
+	k.own, k.questions = own, q
+	return stream, nil
+}
+
+// openStream begins MONITOR.
+func (k *look) openStream(ctx context.Context) (*connection, error) {
+	stream, err := k.dial(ctx, k.name+"-monitor")
+	if err != nil {
+		return nil, err
 	}
 	lines, err := stream.monitor()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s refuses MONITOR: %w", k.Address, err), q.Close(), stream.Close())
+		return nil, errors.Join(fmt.Errorf("%s refuses MONITOR: %w", k.Address, err), stream.Close())
 	}
-	go k.read(lines)
+	k.whole, k.lines = time.Now(), make(chan shown, mostWaiting)
+	go k.read(lines, k.lines)
 	return stream, nil
 }
 
 // reopen opens the connections again; nil: the look ended before.
 func (k *look) reopen(ctx context.Context) *connection {
 	_ = k.questions.Close()
+	k.own = ""
 	for ctx.Err() == nil {
 		if stream, err := k.open(ctx, nil); err == nil {
 			k.Note("the connection is open again")
 			return stream
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(reconnectEvery):
-		}
+		k.wait(ctx, reconnectEvery)
 	}
 	return nil
+}
+
+// wait waits, and does meanwhile what the look is called for.
+func (k *look) wait(ctx context.Context, d time.Duration) {
+	for over := time.After(d); ; {
+		select {
+		case call := <-k.calls:
+			call()
+		case <-ctx.Done():
+			return
+		case <-over:
+			return
+		}
+	}
 }
 
 func (c *connection) info() (string, error) {
@@ -242,11 +409,14 @@ func infoField(info, name string) string {
 }
 
 // read reads lines of the stream until it ends. It never waits for the look: the server would keep what is not read.
-func (k *look) read(lines *bufio.Reader) {
+func (k *look) read(lines *bufio.Reader, to chan<- shown) {
 	for {
 		text, err := lines.ReadString('\n')
 		if err != nil {
-			k.lines <- shown{err: err}
+			select {
+			case to <- shown{err: err}:
+			case <-k.over:
+			}
 			return
 		}
 		l, err := parseLine(text)
@@ -254,7 +424,7 @@ func (k *look) read(lines *bufio.Reader) {
 			continue
 		}
 		select {
-		case k.lines <- shown{line: l, text: text}:
+		case to <- shown{line: l, text: text}:
 		default:
 			k.lost.Add(1)
 		}
@@ -287,12 +457,15 @@ func (k *look) follow(ctx context.Context, stream *connection) error {
 			}
 			if n := k.lost.Swap(0); n > 0 {
 				k.Note(fmt.Sprintf("left out: %d commands, which came faster than sim reads them", n))
+				k.whole = time.Now()
 				k.forget("commands came faster than sim reads them")
 			}
 		case <-second.C:
 			if err := k.everySecond(); err != nil {
 				return err
 			}
+		case call := <-k.calls:
+			call()
 		case <-ctx.Done():
 			k.drain()
 			return nil
@@ -318,6 +491,9 @@ func (k *look) drain() {
 
 // now is the server's clock, as far as its latest line tells.
 func (k *look) now() keystory.Time {
+	if k.WithoutMonitor {
+		return k.wall()
+	}
 	t := k.story.Last
 	if t.At > 0 {
 		t.At += time.Since(k.last)
@@ -351,6 +527,9 @@ func (k *look) seeOwn(l *monitor.Line) {
 		k.story.Settle()
 		<-q.done
 		k.asking = nil
+		if q.err != nil && strings.HasPrefix(q.err.Error(), "MOVED ") {
+			return
+		}
 		if q.err != nil || !q.begun || q.changes != q.lock.Changes { // what it says may be of before
 			k.doubt(q.lock)
 			return
@@ -361,6 +540,10 @@ func (k *look) seeOwn(l *monitor.Line) {
 		q.lock.Found(q.key, keystory.Time{At: l.At}, k.checked[q.lock], k.missed[q.lock])
 		delete(k.checked, q.lock)
 		delete(k.missed, q.lock)
+		if then := k.then[q.lock]; then != nil {
+			delete(k.then, q.lock)
+			then(q.key)
+		}
 	}
 }
 
@@ -402,6 +585,10 @@ func (k *look) forget(why string) {
 		<-k.asking.done
 		k.asking = nil
 	}
+	if k.Window > 0 {
+		k.story.Pause(why)
+		return
+	}
 	for _, lock := range k.story.Locks() {
 		k.missed[lock] = true
 	}
@@ -418,7 +605,9 @@ func (k *look) askNext() {
 					k.denied = true
 					k.Note(fmt.Sprintf("the server refuses to say what keys hold (%v): only commands tell who has a lock", k.asking.err))
 				}
-				k.doubt(k.asking.lock)
+				if !strings.HasPrefix(k.asking.err.Error(), "MOVED ") { // another node says it
+					k.doubt(k.asking.lock)
+				}
 				k.asking = nil
 			}
 		default:
@@ -453,17 +642,17 @@ func (q *question) put(c *connection) error {
 	kind := answers[0].Text
 	q.key.Holds = command.Unclear
 	read := [][]string{{"PTTL", name}}
-	switch kind {
-	case "string":
+	switch is, known := kinds[kind]; {
+	case kind == "string":
 		read = [][]string{{"GETRANGE", name, "0", strconv.Itoa(longestValue)}, {"PTTL", name}}
-	case "hash":
-		if answers, err = c.ask([]string{"HLEN", name}); err != nil {
+	case known:
+		if answers, err = c.ask([]string{is.count, name}); err != nil {
 			return err
 		}
 		if number(&answers[0]) <= mostFields {
-			read = [][]string{{"HGETALL", name}, {"PTTL", name}}
+			read = [][]string{append([]string{is.read, name}, is.words...), {"PTTL", name}}
 		}
-	case "none":
+	case kind == "none":
 		q.key.Holds = command.Absent
 	}
 	answers, err = c.ask(read...)
@@ -475,6 +664,15 @@ func (q *question) put(c *connection) error {
 		q.take(kind, &answers[0])
 	}
 	return nil
+}
+
+// kinds says how what a key holds is counted, and read if it is not too much.
+var kinds = map[string]struct {
+	count, read string
+	words       []string
+}{
+	"hash": {"HLEN", "HGETALL", nil}, "list": {"LLEN", "LRANGE", []string{"0", strconv.Itoa(mostFields)}},
+	"zset": {"ZCARD", "ZRANGE", []string{"0", strconv.Itoa(mostFields), "WITHSCORES"}},
 }
 
 func number(v *resp.Value) int64 {
@@ -490,8 +688,17 @@ func (q *question) take(kind string, v *resp.Value) {
 	switch {
 	case kind == "string" && len(v.Text) <= longestValue:
 		q.key.Holds, q.key.Value = command.Text, v.Text
-	case kind == "hash" && len(v.List) > 0:
+	case len(v.List) == 0 || len(v.List) > 2*mostFields:
+	case kind == "list":
+		q.key.Holds = command.List
+		for _, item := range v.List {
+			q.key.Items = append(q.key.Items, item.Text)
+		}
+	default:
 		q.key.Holds, q.key.Fields = command.Hash, make(map[string]string)
+		if kind == "zset" {
+			q.key.Holds = command.Sorted
+		}
 		for i := 0; i+1 < len(v.List); i += 2 {
 			q.key.Fields[v.List[i].Text] = v.List[i+1].Text
 		}
@@ -501,8 +708,16 @@ func (q *question) take(kind string, v *resp.Value) {
 	}
 }
 
+// publish gives the story to who wants it.
+func (k *look) publish() {
+	if k.Publish != nil {
+		k.Publish(k.story, k.now())
+	}
+}
+
 // everySecond looks how busy the server is, and whether it evicts keys.
 func (k *look) everySecond() error {
+	k.publish()
 	if k.asking != nil {
 		return nil // the connection is in use
 	}
@@ -510,8 +725,10 @@ func (k *look) everySecond() error {
 	if err != nil {
 		return err
 	}
+	k.seeRole(infoField(info, "role") == "slave")
+	k.seeSyncs(info)
 	ops, _ := strconv.Atoi(infoField(info, "instantaneous_ops_per_sec"))
-	if k.busy++; k.MostOps == 0 || ops <= k.MostOps {
+	if k.busy++; k.MostOps == 0 || k.WithoutMonitor || k.Window > 0 || ops <= k.MostOps {
 		k.busy = 0
 	}
 	if k.busy == busyFor {
@@ -537,4 +754,26 @@ func (k *look) everySecond() error {
 		}
 	}
 	return nil
+}
+
+// seeSyncs takes note that the server gave a replica all that it has, of which no command shows anything.
+func (k *look) seeSyncs(info string) {
+	if n := infoField(info, "sync_full"); n != k.syncs {
+		k.syncs, k.resynced = n, time.Now()
+	}
+}
+
+// seeRole takes note that the server has become a replica, or is none any more.
+func (k *look) seeRole(replica bool) {
+	if replica == k.replica {
+		return
+	}
+	if k.replica = replica; replica {
+		k.Note(k.Address + " is a replica now")
+		k.story.Pause("the server takes what another has from here on")
+	} else {
+		k.Note(k.Address + " is a primary now")
+		k.story.Settle()
+	}
+	k.story.SetReplica(replica)
 }

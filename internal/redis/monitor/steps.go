@@ -54,6 +54,9 @@ func (s *Steps) Place(l Line) Placed {
 	return p
 }
 
+// Forget says that lines were left out: what connections had begun may be over.
+func (s *Steps) Forget() { s.begun = nil }
+
 // longest is how long a command may take, or wait inside for its processor, before MONITOR shows it. A server carries out one after
 // the other, so it has not begun before the line of the command before it either.
 const longest = 20 * time.Millisecond

@@ -179,6 +179,9 @@ func readHeader(text []byte, h *Header) error {
 	if h.Permits < 0 || h.Permits > MostPermits {
 		return fmt.Errorf("permits %d: want 1 to %d, or none", h.Permits, MostPermits)
 	}
+	if h.Permits > 0 && h.Modes {
+		return errors.New("a lock has permits, or readers and writers (modes), not both")
+	}
 	return h.checkClusters()
 }
 

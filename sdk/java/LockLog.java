@@ -127,7 +127,8 @@ public final class LockLog {
         written = System.nanoTime();
     }
 
-    private static String text(String value) {
+    private static String text(String of) {
+        String value = String.valueOf(of);
         StringBuilder b = new StringBuilder(value.length() + 2).append('"');
         for (int i = 0; i < value.length(); i++) {
             char c = value.charAt(i);

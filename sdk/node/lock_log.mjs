@@ -25,7 +25,7 @@ export class LockLog {
 
   /** Asks for a lock: what is granted and released together is one hold. */
   ask(lock) {
-    const hold = new Hold(this, `"hold":${++this.holds},"lock":${JSON.stringify(lock)}`);
+    const hold = new Hold(this, `"hold":${++this.holds},"lock":${JSON.stringify(String(lock))}`);
     hold.asked();
     return hold;
   }
@@ -41,10 +41,11 @@ export class LockLog {
       let line = `${this.head}${this.next++},"wall":${Date.now() * 1000},"mono":${Math.floor(mono * 1000)},"event":"${event}",${hold}`;
       for (const name in more) {
         const value = more[name];
-        if (value === undefined || value === null || value === false || value === "") continue;
+        if (value === undefined || value === null || value === false) continue;
         if (name === "since") line += `,"took":${Math.max(0, Math.floor((mono - value) * 1000))}`;
         else if (name === "ttl" || name === "validity") line += `,"${name}":${Math.floor(value * 1000)}`;
-        else line += `,"${name}":${JSON.stringify(value)}`;
+        else if (name === "owner") line += `,"owner":${JSON.stringify(String(value))}`;
+        else line += `,"${name}":${name === "renews" ? true : BigInt(value)}`;
       }
       if (this.lines.push(line + "}") >= 256) this.flush();
       else this.timer ??= setTimeout(() => this.flush(), 1000).unref();

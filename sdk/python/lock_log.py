@@ -21,9 +21,13 @@ import threading
 import time
 
 
+def _text(value):  # bytes that are no text are escaped, so that two different values stay different
+    return json.dumps(value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value))
+
+
 class LockLog:
     def __init__(self, path, host=None):
-        self.path, self.dropped, self._host = path, 0, json.dumps(host or socket.gethostname())
+        self.path, self.dropped, self._host = path, 0, _text(host or socket.gethostname())
         self._begin()
         atexit.register(self.flush)
         if hasattr(os, "register_at_fork"):
@@ -37,7 +41,7 @@ class LockLog:
         """Asks for a lock: what is granted and released together is one hold."""
         with self._lock:
             self._holds += 1
-            hold = Hold(self, f'"hold":{self._holds},"lock":{json.dumps(lock)}')
+            hold = Hold(self, f'"hold":{self._holds},"lock":{_text(lock)}')
         hold.asked()
         return hold
 
@@ -50,11 +54,14 @@ class LockLog:
                 mono = time.monotonic()
                 line = f'{self._head}{number},"wall":{time.time_ns() // 1000},"mono":{int(mono * 1e6)},"event":"{event}",{hold}'
                 for name, value in more.items():
-                    if value is None or value is False or value == "":
+                    if value is None or value is False:
                         continue
                     if name == "since":
                         name, value = "took", max(0.0, mono - value)
-                    value = int(value * 1e6) if name in ("ttl", "validity", "took") else json.dumps(value)
+                    if name in ("ttl", "validity", "took"):
+                        value = int(value * 1e6)
+                    else:
+                        value = _text(value) if name == "owner" else "true" if name == "renews" else int(value)
                     line += f',"{name}":{value}'
                 self._lines.append(line + "}\n")
                 if len(self._lines) >= 256 or mono - self._written >= 1:

@@ -1,4 +1,4 @@
-// Tries lock_log.mjs: node try.mjs correct|broken|many|nowhere FILE, or measure FILE.
+// Tries lock_log.mjs: node try.mjs correct|broken|many|odd|nowhere FILE, or measure FILE.
 import { setTimeout as sleep } from "node:timers/promises";
 import { isMainThread, Worker, workerData } from "node:worker_threads";
 import { LockLog } from "../../node/lock_log.mjs";
@@ -38,6 +38,10 @@ if (what === "correct") {
   if (isMainThread) for (let i = 0; i < 3; i++) new Worker(new URL(import.meta.url), { workerData: [what, path] });
   for (let i = 0; i < 1000; i++) log.ask("orders").notGranted();
   log.flush();
+} else if (what === "odd") { // what the application should not give harms it not
+  const hold = log.ask(undefined);
+  hold.granted({ owner: {}, ttl: 10000, token: "seven" });
+  hold.granted({ owner: 7, ttl: 10000, token: "7" });
 } else if (what === "nowhere") {
   log.ask("orders").lost();
   log.flush();

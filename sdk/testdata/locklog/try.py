@@ -1,4 +1,4 @@
-"""Tries lock_log.py: python3 try.py correct|broken|many|nowhere FILE, or measure FILE."""
+"""Tries lock_log.py: python3 try.py correct|broken|many|odd|nowhere FILE, or measure FILE."""
 import os
 import sys
 import threading
@@ -51,6 +51,10 @@ elif what == "many":
         log.flush()
         os._exit(0)
     os.waitpid(child, 0)
+elif what == "odd":  # what the application should not give harms it not
+    hold = log.ask(b"\xff orders")
+    hold.granted(owner=b"\xfe", ttl=10, token="seven")
+    hold.granted(owner=7, ttl=10, token="7")
 elif what == "nowhere":
     log.ask("orders").lost()
     log.flush()

@@ -19,6 +19,8 @@ const (
 	// MaxLine is the longest line, in bytes, MaxText the longest text in it.
 	MaxLine = 64 << 10
 	MaxText = 4096
+	// MostLines are read into memory, of all files together.
+	MostLines = 5_000_000
 	// MaxTime bounds each time and duration, in µs: what JSON's readers keep exactly.
 	MaxTime = 1<<53 - 1
 )

@@ -13,7 +13,7 @@ import (
 
 // Log is what was read of one or several files.
 type Log struct {
-	// MaxLines bounds it; 0: history.DefaultMaxEvents.
+	// MaxLines bounds it; 0: MostLines.
 	MaxLines int
 	lines    int
 	files    []string
@@ -49,7 +49,7 @@ func (l *Log) Read(file string, r io.Reader) error {
 	if l.byName == nil {
 		l.byName = make(map[name]*process)
 	}
-	most := cmp.Or(l.MaxLines, history.DefaultMaxEvents)
+	most := cmp.Or(l.MaxLines, MostLines)
 	l.files = append(l.files, file)
 	texts := make(map[string]string) // lines have the same few texts again and again
 	br := bufio.NewReaderSize(r, 1<<16)

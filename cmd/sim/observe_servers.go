@@ -163,7 +163,8 @@ func (a *cli) observeServers(ctx context.Context, places []observe.Place, publis
 	}
 	l.Permit = func(p *observe.Place, address string) error {
 		named := slices.ContainsFunc(places, func(o observe.Place) bool { return o.Address == address })
-		if !named && !f.follow && !(app.IsLoopback(p.Address) && app.IsLoopback(address)) {
+		here := app.IsLoopback(p.Address) && app.IsLoopback(address)
+		if !named && !f.follow && !here {
 			return &observe.RefusedError{Address: address, Why: p.Address + " tells of it, and you have not named it (--follow permits it)"}
 		}
 		if err := f.plain(p, address); err != nil {

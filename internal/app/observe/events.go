@@ -23,11 +23,12 @@ const sampleEvery = 100 * time.Millisecond
 type NoEventsError struct{ Address, Setting string }
 
 func (e *NoEventsError) Error() string {
-	return fmt.Sprintf("%s sends no events of keys (notify-keyspace-events is %q), and --keys names no key without a *, which could be asked for",
-		e.Address, e.Setting)
+	return fmt.Sprintf("%s sends no events of keys (notify-keyspace-events is %q), and --keys names no key without a *, "+
+		"which could be asked for", e.Address, e.Setting)
 }
 
-// openEvents opens the connection of a look without MONITOR. Events and answers come over the one, in the order in which the server made them.
+// openEvents opens the connection of a look without MONITOR. Events and answers come over the one, in the order in which the server made
+// them.
 func (k *look) openEvents(ctx context.Context, first bool) (err error) {
 	c, err := k.dial(ctx, k.name)
 	if err != nil {
@@ -127,9 +128,9 @@ func (k *look) noteEvents(setting, missing string, known bool) {
 	case !known:
 		k.Note("the server does not say whether it sends events of keys: where none come, nothing is known")
 	case !k.sendsEvents:
-		k.Note(fmt.Sprintf("the server sends no events of keys (notify-keyspace-events is %q), and sim, which never writes, does not change that "+
-			"(redis-cli CONFIG SET notify-keyspace-events KA does): %s asked for each %s", setting, words.Count(len(k.names()), "key")+
-			map[bool]string{true: " is", false: " are"}[len(k.names()) == 1], sampleEvery))
+		k.Note(fmt.Sprintf("the server sends no events of keys (notify-keyspace-events is %q), and sim, which never writes, does not "+
+			"change that (redis-cli CONFIG SET notify-keyspace-events KA does): it asks for %s each %s", setting,
+			words.Count(len(k.names()), "key"), sampleEvery))
 	case missing != "":
 		k.Note(fmt.Sprintf("the server does not send all events of keys (notify-keyspace-events is %q, which lacks %q; KA has all): "+
 			"what is between two samples is not known", setting, missing))

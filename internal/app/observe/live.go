@@ -283,9 +283,8 @@ func (k *look) ask(ctx context.Context, db int, key string) (is command.Key, at 
 	if !k.call(func() {
 		lock := k.story.Follow(db, key)
 		if asked = lock != nil && k.asks(); asked {
-			k.checked[lock] = k.checked[lock]
 			k.then[lock] = func(is command.Key) { at = k.story.Last; said <- is }
-			k.doubt(lock)
+			k.check(lock)
 		}
 	}) || !asked {
 		return is, at, false

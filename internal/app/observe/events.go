@@ -61,15 +61,9 @@ func (k *look) openEvents(ctx context.Context, first bool) (err error) {
 
 // subscribe has the server send the events of the keys, if it sends any.
 func (k *look) subscribe(c *connection, first bool) (err error) {
-	setting, known := "", true
-	answers, err := c.ask([]string{"CONFIG", "GET", "notify-keyspace-events"})
-	switch {
-	case err != nil && !errors.As(err, new(refusal)):
+	setting, known, err := c.eventSetting()
+	if err != nil {
 		return err
-	case err != nil:
-		known = false
-	case len(answers[0].List) == 2:
-		setting = answers[0].List[1].Text
 	}
 	keys, events := strings.Contains(setting, "K"), strings.Contains(setting, "E")
 	missing := ""
@@ -100,6 +94,28 @@ func (k *look) subscribe(c *connection, first bool) (err error) {
 	} else {
 		subscribe = append(subscribe, fmt.Sprintf("__keyevent@%d__:*", k.DB))
 	}
+	if err := k.take(c, subscribe); err != nil {
+		return fmt.Errorf("%s refuses PSUBSCRIBE: %w", k.Address, err)
+	}
+	return nil
+}
+
+// eventSetting is which events the server sends; known: it says so.
+func (c *connection) eventSetting() (setting string, known bool, err error) {
+	answers, err := c.ask([]string{"CONFIG", "GET", "notify-keyspace-events"})
+	switch {
+	case errors.As(err, new(refusal)):
+		return "", false, nil
+	case err != nil:
+		return "", false, err
+	case len(answers[0].List) == 2:
+		setting = answers[0].List[1].Text
+	}
+	return setting, true, nil
+}
+
+// take has the server send events from now on.
+func (k *look) take(c *connection, subscribe []string) error {
 	open := len(subscribe) - 1
 	c.pushed = func(v *resp.Value) {
 		if len(v.List) > 0 && v.List[0].Text == "psubscribe" {
@@ -114,10 +130,10 @@ func (k *look) subscribe(c *connection, first bool) (err error) {
 	for open > 0 {
 		v, err := c.next()
 		if err == nil && v != nil && v.Kind == resp.Error {
-			err = errors.New(v.Text)
+			err = refusal(v.Text)
 		}
 		if err != nil {
-			return fmt.Errorf("%s refuses PSUBSCRIBE: %w", k.Address, err)
+			return err
 		}
 	}
 	return nil

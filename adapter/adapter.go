@@ -83,6 +83,7 @@ type Program struct {
 	// after each grant for as long as the simulator asks, as the user's code would;
 	// no-ttl: a Setup.TTL of 0 is none; one-object: the lock object is what Object gives;
 	// permits: Setup.Permits is how many clients may hold the lock at once;
+	// modes: the lock has readers and writers, and with Setup.Shared the client is a reader;
 	// at-least: the lock stays for Setup.AtLeast, also if it is released before; and
 	// setup-again: the lock can be opened again, for another trial, after what was given to
 	// Setup.OnClose. math/rand begins anew then, in a program that has the directive
@@ -127,6 +128,8 @@ type Setup struct {
 	Permits int `json:"-"`
 	// AtLeast is for how long the lock stays from when it was asked for, also if it is released before: 0, unless the program can at-least.
 	AtLeast time.Duration `json:"-"`
+	// Shared: the client is a reader, and can have the lock beside other readers. Only of a program that can modes.
+	Shared  bool `json:"-"`
 	point   func(name string)
 	closers *[]func()
 	object  *object

@@ -37,6 +37,7 @@ type message struct {
 		NodeTimeout float64 `json:"node_timeout_ms"`
 		Options     json.RawMessage
 		Permits     int
+		Mode        string
 		AtLeast     float64 `json:"at_least_ms"`
 	}
 }
@@ -169,7 +170,7 @@ func (s *server) exit(code int) {
 func (s *server) setUp(m message) {
 	m.Key, m.Options, m.Permits = m.Lock.Key, m.Lock.Options, max(m.Lock.Permits, 1)
 	m.TTL, m.NodeTimeout = duration(m.Lock.TTL), duration(m.Lock.NodeTimeout)
-	m.AtLeast = duration(m.Lock.AtLeast)
+	m.AtLeast, m.Shared = duration(m.Lock.AtLeast), m.Lock.Mode == "shared"
 	m.point, m.closers, m.object = s.point, &s.closers, new(object)
 	s.close()
 	acquire, err := s.open(m.Setup)

@@ -26,6 +26,11 @@ var AuditPage string
 //go:embed reference/output.md
 var OutputPage string
 
+// LockLogPage is the page that says what the fields of a lock log mean.
+//
+//go:embed reference/lock-log.md
+var LockLogPage string
+
 // ScenarioSchema is the JSON Schema of scenarios.
 //
 //go:embed scenario.schema.json

@@ -14,13 +14,13 @@ import org.redisson.connection.ConnectionListener;
 
 /** The lock program of Redisson's RLock, with a lease. --watchdog: its watchdog renews it; --reenter: so, and each holder enters it twice; --fair: its fair
  *  lock, with a lease; --redlock: RedissonRedLock over the nodes, with a lease; --multi: a lock over two names, with a lease in seconds; --permits: its
- *  semaphore whose permits have a lease. */
+ *  semaphore whose permits have a lease; --read-write: its lock with readers and writers, with a lease. */
 final class RedissonProgram {
     static final AtomicLong BROKE = new AtomicLong(); // connections
 
     public static void main(String[] args) {
         var flags = List.of(args);
-        String kind = flags.contains("--permits") ? "RPermitExpirableSemaphore" : flags.contains("--multi") ? "MultiLock" : flags.contains("--redlock") ? "RedLock" : flags.contains("--fair") ? "fair lock" : "RLock";
+        String kind = flags.contains("--permits") ? "RPermitExpirableSemaphore" : flags.contains("--read-write") ? "RReadWriteLock" : flags.contains("--multi") ? "MultiLock" : flags.contains("--redlock") ? "RedLock" : flags.contains("--fair") ? "fair lock" : "RLock";
         boolean renews = flags.contains("--watchdog") || flags.contains("--reenter");
         boolean multi = kind.equals("MultiLock"), quorum = kind.equals("RedLock");
         boolean permits = kind.equals("RPermitExpirableSemaphore");
@@ -28,6 +28,7 @@ final class RedissonProgram {
                 multi ? new String[] {"{key}", "{key}:second"} : new String[] {permits ? "{{key}}:timeout" : "{key}"});
         if (multi) program.with("ttl_min_ms", 1000).with("ttl_step_ms", 1000);
         if (permits) program.with("lease", "ttl").can("permits", "owner", "sentinel", "cluster");
+        else if (kind.equals("RReadWriteLock")) program.can("modes", "sentinel", "cluster");
         else program.can(renews ? new String[] {"renew", "sentinel", "cluster"} : new String[] {"sentinel", "cluster"});
         SimAdapter.serve(program.with("homepage", "https://github.com/redisson/redisson").with("about", "Redisson's own client with its defaults"), setup -> {
             boolean several = setup.nodes().size() > 1 && !"cluster".equals(setup.topology());
@@ -37,6 +38,10 @@ final class RedissonProgram {
             long lease = renews ? -1 : setup.ttl().longValue();
             return wait -> switch (kind) {
                 case "MultiLock" -> both(client, setup);
+                case "RReadWriteLock" -> {
+                    var lock = client.getReadWriteLock(setup.key());
+                    yield once(setup.shared() ? lock.readLock() : lock.writeLock(), wait, lease, true);
+                }
                 case "fair lock" -> once(client.getFairLock(setup.key()), wait, lease, true);
                 case "RPermitExpirableSemaphore" -> permit(client.getPermitExpirableSemaphore(setup.key()), setup.permits(), wait, lease);
                 case "RedLock" -> once(new RedissonRedLock(clients.stream().map(c -> c.getLock(setup.key())).toArray(RLock[]::new)), wait, lease, false);

@@ -24,9 +24,13 @@ func newCheckCommand(a *cli) *cobra.Command {
 	var html string
 	c := &cobra.Command{
 		Use:   "check HISTORY...",
-		Short: "Judge histories in files: those of sim, or of other tools",
-		Long: `Judge histories in files: histories of sim (JSONL), histories of Jepsen (EDN), and
-the etcd and key-value logs of porcupine's tests.
+		Short: "Judge histories in files: those of sim, of other tools, or lock logs of applications",
+		Long: `Judge histories in files: histories of sim (JSONL), histories of Jepsen (EDN), the etcd
+and key-value logs of porcupine's tests, and the lock logs that applications write in
+production.
+
+Lock logs are judged together, as one history, by what the applications wrote. Logs of
+several hosts need --clock-error. What it leaves open is undecided, never violated.
 
 A history of sim is judged by the safety properties of its lock, unless --model names
 a model. Any other history needs a model: ` + strings.Join(evidence.Models(), ", ") + `.
@@ -36,7 +40,8 @@ flags or a file that cannot be read as a history.`,
 		Example: `  sim check reports/latest/unfenced/history.jsonl
   sim check history.edn --model cas-register --initial 0
   sim check history.edn --model owner-mutex --json
-  sim check history.edn --model mutex --html history.html`,
+  sim check history.edn --model mutex --html history.html
+  sim check web-1.locklog web-2.locklog --clock-error 50ms`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			r.Files = args
@@ -49,6 +54,7 @@ flags or a file that cannot be read as a history.`,
 		"the initial value (default: the one that the file gives; otherwise nil for a register, 0 for other models)")
 	c.Flags().StringVar(&r.NilRead, "nil-read", "", "the value that a read of nil stands for (default: none, or the initial value)")
 	durationFlag(c, &r.Timeout, "timeout", "give up after this time; the verdict is then undecided")
+	durationFlag(c, &r.ClockError, "clock-error", "the most by which the clocks of any two hosts differ that wrote lock logs")
 	c.Flags().Int64Var(&r.Memory, "memory", r.Memory, "give up above this much memory, in MiB; the verdict is then undecided")
 	c.Flags().IntVar(&r.Permits, "permits", r.Permits, "how many permits the semaphore has")
 	c.Flags().IntVar(&r.Reentrancy, "reentrancy", 0, "how many times an owner may acquire a re-entrant lock; 0: any number of times")
@@ -60,9 +66,6 @@ flags or a file that cannot be read as a history.`,
 }
 
 func (a *cli) check(ctx context.Context, r request.Check, asJSON bool, html string) error {
-	if html != "" && len(r.Files) > 1 {
-		return app.Usagef("--html takes one history, not %d", len(r.Files))
-	}
 	var failed error
 	worst, err := app.Check(ctx, a.env(), r, html != "", func(e app.Event) {
 		if e, ok := e.(app.Checked); ok {
@@ -84,7 +87,10 @@ func (a *cli) tellChecked(c *app.CheckResult, asJSON bool) error {
 		return a.tellModel(c.File, c.Model, asJSON)
 	}
 	if asJSON {
-		return a.printJSON(checkedFile{File: c.File, Truncated: c.Truncated, Properties: c.Findings})
+		return a.printJSON(checkedFile{File: c.File, Truncated: c.Truncated, Started: c.Started, Properties: c.Findings})
+	}
+	if c.Started != "" {
+		fmt.Fprintf(a.stdout, "%s: times count from %s\n", c.File, c.Started)
 	}
 	for _, finding := range c.Findings {
 		fmt.Fprintf(a.stdout, "%s: %s %s: %s\n", c.File, finding.Property, finding.Verdict, finding.Why)

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/app"
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/compare"
@@ -28,9 +31,10 @@ Exit codes: 0 nothing got worse, 1 a regression, 2 the two sides have no verdict
 the same property, so nothing can be compared; or something is worse, but in another
 world or with another scenario file, so it may be no regression.`,
 		Example: `  sim run scenarios/ --json > after.json
-  sim compare before.json after.json`,
+  sim compare before.json after.json
+  sim compare reports-yesterday reports --format pdf -o changes.pdf`,
 		Args: cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			var sides [2][]*report.Result
 			for i, path := range args {
 				list, unreadable, err := trial.Results(path)
@@ -55,9 +59,12 @@ world or with another scenario file, so it may be no regression.`,
 				case "json":
 					return compare.WriteJSON(w, c)
 				case "html":
+					c.Link(func(r *report.Result) string { return reportLink(out, r) })
 					return compare.WriteHTML(w, c)
+				case "pdf":
+					return printPage(cmd.Context(), w, "--format pdf", func(w io.Writer) error { return compare.WriteHTML(w, c) })
 				}
-				return app.Usagef("--format %q: want text, json or html", format)
+				return app.Usagef("--format %q: want text, json, html or pdf", format)
 			})
 			switch {
 			case err != nil:
@@ -69,8 +76,21 @@ world or with another scenario file, so it may be no regression.`,
 			return err
 		},
 	}
-	c.Flags().StringVar(&format, "format", "text", "text, json or html")
+	c.Flags().StringVar(&format, "format", "text", "text, json, html or pdf (which needs Chromium or Chrome)")
 	c.Flags().StringVarP(&out, "output", "o", "", "write to this file instead of stdout")
-	registerWords(c, "format", []string{"text", "json", "html"})
+	registerWords(c, "format", []string{"text", "json", "html", "pdf"})
 	return c
+}
+
+// reportLink leads from a page to the report of a stored run; empty: there is none.
+func reportLink(page string, r *report.Result) string {
+	file := filepath.Join(r.Folder, runs.Report)
+	if _, err := os.Stat(file); r.Folder == "" || err != nil {
+		return ""
+	}
+	link, err := app.LinkFrom(page, file)
+	if err != nil {
+		return ""
+	}
+	return link
 }

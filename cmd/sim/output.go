@@ -41,6 +41,7 @@ type outputs struct {
 type checkedFile struct {
 	File       string            `json:"file"`
 	Truncated  bool              `json:"truncated,omitempty"`
+	Started    string            `json:"started,omitempty"`
 	Properties []checker.Finding `json:"properties,omitempty"`
 	*evidence.Report
 }

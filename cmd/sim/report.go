@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +18,7 @@ func newReportCommand(a *cli) *cobra.Command {
 	var format, out, variant string
 	var svg, png, pdf bool
 	c := &cobra.Command{
-		Use:   "report RUN",
+		Use:   "report RUN|FOLDER",
 		Short: "Judge a stored run again and rewrite its report",
 		Long: `Judge a stored run again, with the checker of this version of sim, and rewrite its
 report. The histories and the scenario are read from the run's folder.
@@ -29,11 +32,15 @@ first with a violation, or that of --variant. An SVG follows its reader's choice
 or dark. --pdf writes the whole page, as it is printed, for a design review. Chromium or
 Chrome makes PNGs and PDFs, if it is installed.
 
-The exit code is that of the run, as of sim run, whatever is written.`,
+The exit code is that of the run, as of sim run, whatever is written.
+
+Of a folder with many runs it writes the page of the suite: the newest runs of each
+scenario, as they were judged. Then the exit code is 0.`,
 		Example: `  sim report reports/latest
   sim report reports/latest --svg
   sim report reports/latest --png --variant unfenced -o gc-pause.png
   sim report reports/latest --pdf
+  sim report reports --pdf
   sim report reports/gc-pause/20261120-204501-42 --format text`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -44,6 +51,17 @@ The exit code is that of the run, as of sim run, whatever is written.`,
 			if variant != "" && !picture {
 				return app.Usagef("--variant goes with --svg or --png")
 			}
+			suite, err := app.Folder(args[0])
+			if err != nil {
+				return err
+			}
+			if suite != nil {
+				if picture || format != "html" {
+					return app.Usagef("%s has many runs: they have a page, or with --pdf a PDF", args[0]).
+						Hint("name the folder of one run, such as %s", shortPath(suite.Done[0].Dir))
+				}
+				return a.reportSuite(c.Context(), suite, out, pdf)
+			}
 			t, err := trial.Rejudge(c.Context(), args[0])
 			if err != nil {
 				return app.Usagef("%w", err)
@@ -52,7 +70,10 @@ The exit code is that of the run, as of sim run, whatever is written.`,
 			case picture:
 				out, err = a.writePicture(c.Context(), t, variant, out, png)
 			case pdf:
-				out, err = a.writePDF(c.Context(), t, out)
+				out = cmp.Or(out, beside(t, ".pdf"))
+				err = a.toOutput(out, func(w io.Writer) error {
+					return printPage(c.Context(), w, "--pdf", func(w io.Writer) error { return report.WriteHTML(w, t.Result) })
+				})
 			case format == "html" && out == "":
 				out, err = t.Report, t.Keep()
 			default:
@@ -79,10 +100,27 @@ The exit code is that of the run, as of sim run, whatever is written.`,
 		"write to this file, - for stdout (default: the run's report.html, or stdout for other formats)")
 	c.Flags().BoolVar(&svg, "svg", false, "write the picture alone, as an SVG file (default: report.svg in the run's folder)")
 	c.Flags().BoolVar(&png, "png", false, "write the picture alone, as a PNG file (default: report.png in the run's folder)")
-	c.Flags().BoolVar(&pdf, "pdf", false, "write the whole page as a PDF file (default: report.pdf in the run's folder)")
+	c.Flags().BoolVar(&pdf, "pdf", false, "write the whole page as a PDF file (default: report.pdf in the run's folder, index.pdf in that of many)")
 	c.Flags().StringVar(&variant, "variant", "", "the variant whose picture is wanted")
 	registerWords(c, "format", []string{"html", "text", "json", "junit", "markdown"})
 	return c
+}
+
+// reportSuite writes the page of the newest runs in a folder. Its exit code says nothing of them: nothing is judged again.
+func (a *cli) reportSuite(ctx context.Context, s *app.Suite, out string, pdf bool) error {
+	s.Index = cmp.Or(out, s.Index)
+	write := func(w io.Writer) error { return s.WritePage(w, false) }
+	if pdf {
+		s.Index = cmp.Or(out, strings.TrimSuffix(s.Index, ".html")+".pdf")
+		write = func(w io.Writer) error {
+			return printPage(ctx, w, "--pdf", func(w io.Writer) error { return s.WritePage(w, true) })
+		}
+	}
+	err := a.toOutput(s.Index, write)
+	if err == nil && s.Index != "-" {
+		fmt.Fprintln(a.stderr, "report", shortPath(s.Index))
+	}
+	return err
 }
 
 func writeResult(a *cli, w io.Writer, t *trial.Trial, format string) error {

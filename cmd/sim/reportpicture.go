@@ -2,12 +2,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/app"
@@ -26,41 +26,39 @@ func (a *cli) writePicture(ctx context.Context, t *trial.Trial, variant, out str
 	suffix, data := ".svg", svg.Bytes()
 	if png {
 		// Twice as large, so that it stays sharp.
-		if data, err = draw(ctx, "--png", "picture.svg", data, "--screenshot", "--force-device-scale-factor=2", "--hide-scrollbars",
+		if data, err = draw(ctx, "--png", "picture.svg", data, "png", "--screenshot", "--force-device-scale-factor=2", "--hide-scrollbars",
 			fmt.Sprintf("--window-size=%d,%d", width, height)); err != nil {
 			return "", err
 		}
 		suffix = ".png"
 	}
-	return a.writeBeside(t, out, suffix, data)
-}
-
-// writePDF writes the whole page of a run as it is printed, and returns the file.
-func (a *cli) writePDF(ctx context.Context, t *trial.Trial, out string) (string, error) {
-	var page bytes.Buffer
-	if err := report.WriteHTML(&page, t.Result); err != nil {
-		return "", err
-	}
-	data, err := draw(ctx, "--pdf", "report.html", page.Bytes(), "--print-to-pdf", "--no-pdf-header-footer")
-	if err != nil {
-		return "", err
-	}
-	return a.writeBeside(t, out, ".pdf", data)
-}
-
-// writeBeside writes what was made of a run's report to a file, that of the run's folder if none is named, and returns it.
-func (a *cli) writeBeside(t *trial.Trial, out, suffix string, data []byte) (string, error) {
-	if out == "" {
-		out = filepath.Join(filepath.Dir(t.Report), "report"+suffix)
-	}
+	out = cmp.Or(out, beside(t, suffix))
 	return out, a.toOutput(out, func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})
 }
 
-// draw has a browser draw a file of ours for a flag of sim report. as is the browser's own flag for what it writes.
-func draw(ctx context.Context, flag, name string, page []byte, as string, args ...string) ([]byte, error) {
+// printPage writes a page as a PDF, as it is printed. flag is what asked for it.
+func printPage(ctx context.Context, w io.Writer, flag string, write func(io.Writer) error) error {
+	var page bytes.Buffer
+	if err := write(&page); err != nil {
+		return err
+	}
+	data, err := draw(ctx, flag, "page.html", page.Bytes(), "pdf", "--print-to-pdf", "--no-pdf-header-footer")
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	return err
+}
+
+// beside is the file beside a run's report that another form of it has if none is named.
+func beside(t *trial.Trial, suffix string) string {
+	return filepath.Join(filepath.Dir(t.Report), "report"+suffix)
+}
+
+// draw has a browser draw a file of ours for a flag. kind is the ending of what it writes, as its own flag for that.
+func draw(ctx context.Context, flag, name string, page []byte, kind, as string, args ...string) ([]byte, error) {
 	browser := machine.FindBrowser()
 	if browser == "" {
 		return nil, &app.ExitError{Code: app.ExitEnvironment,
@@ -71,7 +69,7 @@ func draw(ctx context.Context, flag, name string, page []byte, as string, args .
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	source, target := filepath.Join(dir, name), filepath.Join(dir, "drawn."+strings.TrimPrefix(flag, "--"))
+	source, target := filepath.Join(dir, name), filepath.Join(dir, "drawn."+kind)
 	if err := os.WriteFile(source, page, 0o600); err != nil {
 		return nil, err
 	}

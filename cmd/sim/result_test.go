@@ -37,9 +37,10 @@ func TestSchemasAreDocumented(t *testing.T) {
 		more   []string
 		schema func(func(typ, field string) string) *invopop.Schema
 	}{
-		"result": {docs.ResultPage, nil, report.Schema},
-		"card":   {docs.AuditPage, []string{docs.ResultPage}, card.Schema},
-		"output": {docs.OutputPage, []string{docs.ResultPage}, outputSchema},
+		"result":   {docs.ResultPage, nil, report.Schema},
+		"card":     {docs.AuditPage, []string{docs.ResultPage}, card.Schema},
+		"output":   {docs.OutputPage, []string{docs.ResultPage}, outputSchema},
+		"lock-log": {docs.LockLogPage, nil, lockLogSchema},
 	} {
 		var b bytes.Buffer
 		command := newSchemaCommand(&cli{stdout: &b})

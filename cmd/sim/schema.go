@@ -1,30 +1,35 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
 
+	"github.com/invopop/jsonschema"
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/docs"
 	"github.com/redlock-sim/redlock-sim/internal/app"
+	"github.com/redlock-sim/redlock-sim/internal/history/locklog"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
 func newSchemaCommand(a *cli) *cobra.Command {
-	topics := []string{"scenario", "lock-protocol", "result", "card", "output"}
+	topics := []string{"scenario", "lock-protocol", "lock-log", "result", "card", "output"}
 	return &cobra.Command{
-		Use:   "schema [scenario|lock-protocol|result|card|output]",
-		Short: "Print a JSON Schema: of scenario files, for editors, of the lock protocol, of result.json, of card.json, or of --json",
+		Use:   "schema [scenario|lock-protocol|lock-log|result|card|output]",
+		Short: "Print a JSON Schema: of scenario files, of the lock protocol, of lock logs, of result.json, card.json, or --json",
 		Example: `  sim schema > scenario.schema.json
 
   and as the first line of a scenario:
   # yaml-language-server: $schema=scenario.schema.json
 
   sim schema lock-protocol
+  sim schema lock-log
   sim schema result
   sim schema card
   sim schema output      of what the other commands print with --json`,
@@ -41,6 +46,8 @@ func newSchemaCommand(a *cli) *cobra.Command {
 			case "lock-protocol":
 				_, err := io.WriteString(a.stdout, docs.LockProtocolSchema)
 				return err
+			case "lock-log":
+				return a.printIndented(lockLogSchema(meaning(docs.LockLogPage)))
 			case "result":
 				return a.printIndented(report.Schema(meaning(docs.ResultPage)))
 			case "card":
@@ -52,6 +59,23 @@ func newSchemaCommand(a *cli) *cobra.Command {
 			}
 		},
 	}
+}
+
+// lockLogSchema is the JSON Schema of a line of a lock log.
+func lockLogSchema(describe func(typ, field string) string) *jsonschema.Schema {
+	s := report.SchemaOf(&locklog.Line{}, "Line", describe, jsonschema.Reflector{})
+	s.Title = "redlock-sim lock log: one line"
+	s.AdditionalProperties = jsonschema.FalseSchema
+	s.Properties.Value("locklog").Const = locklog.Version
+	for _, e := range locklog.Events() {
+		s.Properties.Value("event").Enum = append(s.Properties.Value("event").Enum, e)
+	}
+	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+		if p.Value.Type == "integer" && p.Key != "locklog" && p.Key != "token" {
+			p.Value.Minimum, p.Value.Maximum = "0", json.Number(strconv.FormatInt(locklog.MaxTime, 10))
+		}
+	}
+	return s
 }
 
 var pageLink = regexp.MustCompile(`\[(.*?)\]\(.*?\)`)

@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/campaign"
 	"github.com/redlock-sim/redlock-sim/internal/app/serve"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
+	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
@@ -141,8 +142,12 @@ func (a *cli) servedCampaigns(ctx context.Context, store *campaign.Store) (list 
 		if st.Failure != "" {
 			c.Facts = append(c.Facts, serve.CampaignFact{Name: "failure", Value: st.Failure})
 		}
+		var first uint64
+		if d, err := store.Definition(ctx, one.ID); err == nil && d.Request.Search != nil {
+			first = d.Request.Search.Seed
+		}
 		for _, class := range st.Classes {
-			c.Violated = append(c.Violated, serve.CampaignFact{Name: class.Name, Value: shareOfRuns(class.Runs, st.Runs)})
+			c.Violated = append(c.Violated, servedClass(st, first, class))
 		}
 		for _, p := range st.Points {
 			c.Points = append(c.Points, serve.CampaignPoint{After: p.At.Sub(st.Created), Behaviours: p.Behaviours})
@@ -152,10 +157,16 @@ func (a *cli) servedCampaigns(ctx context.Context, store *campaign.Store) (list 
 	return list, nil
 }
 
-// shareOfRuns is how many of all runs something came in, and what share that is.
-func shareOfRuns[N int64 | uint64](n, all N) string {
-	if all == 0 {
-		return fmt.Sprint(n)
+// servedClass is a class of violations for the page, with what sim campaign report calls what was found of it.
+func servedClass(st *campaign.Status, first uint64, class explore.Class) serve.CampaignClass {
+	c := serve.CampaignClass{Name: class.Name, Runs: fmt.Sprint(class.Runs)}
+	if st.Runs > 0 {
+		c.Share = fmt.Sprintf("%.3g %%", 100*float64(class.Runs)/float64(st.Runs))
 	}
-	return fmt.Sprintf("%d (%.3g %%)", n, 100*float64(n)/float64(all))
+	for i := range st.Found {
+		if st.Found[i].Class == class.Name {
+			c.Found = append(c.Found, app.FoundName(st.Name, first, st.Found[i]))
+		}
+	}
+	return c
 }

@@ -94,6 +94,8 @@ type sweptPoint struct {
 	X     string      `json:"x"`
 	Y     string      `json:"y,omitempty"`
 	Rates []sweptRate `json:"rates"`
+	// Wrong is why there can be no run with these settings.
+	Wrong string `json:"wrong,omitempty"`
 }
 
 // sweptRate is the rate of a property at a point. Without runs that were judged there is none.
@@ -111,7 +113,7 @@ func sweptAsJSON(s *app.SweepResult) swept {
 	out := swept{Scenario: s.Scenario.Name, Variant: s.Variant, X: s.X.Path, Y: s.Y.Path, Missing: s.Missing, Replay: s.Again(),
 		Properties: words.Texts(s.Properties), Points: []sweptPoint{}}
 	for _, c := range s.Cells {
-		point := sweptPoint{X: c.X, Y: c.Y}
+		point := sweptPoint{X: c.X, Y: c.Y, Wrong: c.Wrong}
 		for i, p := range s.Properties {
 			r := rateOf(&c, i)
 			one := sweptRate{Property: string(p), Runs: r.Runs, Judged: r.Judged, Violated: r.Violated}
@@ -142,6 +144,7 @@ func (a *cli) tellSweep(s *app.SweepResult, files sweepFiles) error {
 		fmt.Fprintln(a.stdout)
 		printGrid(a.stdout, s.Sweep, s.Cells, i)
 	}
+	a.tellWrongPoints(s)
 	if files.csv != "" {
 		if err := a.toOutput(files.csv, func(w io.Writer) error { return writeRates(w, s.Sweep, s.Cells) }); err != nil {
 			return err
@@ -155,6 +158,30 @@ func (a *cli) tellSweep(s *app.SweepResult, files sweepFiles) error {
 		fmt.Fprintf(a.stdout, "map     %s\n", files.html)
 	}
 	return nil
+}
+
+// tellWrongPoints says with which settings there can be no run, each reason once.
+func (a *cli) tellWrongPoints(s *app.SweepResult) {
+	var reasons []string
+	points := make(map[string][]string)
+	for i := range s.Cells {
+		c := &s.Cells[i]
+		if c.Wrong == "" {
+			continue
+		}
+		if points[c.Wrong] == nil {
+			reasons = append(reasons, c.Wrong)
+		}
+		points[c.Wrong] = append(points[c.Wrong], s.Label(c.X, c.Y))
+	}
+	for _, why := range reasons {
+		of := points[why]
+		text := of[0]
+		if len(of) > 1 {
+			text += fmt.Sprintf(" and %s", words.Count(len(of)-1, "more point"))
+		}
+		fmt.Fprintf(a.stdout, "  left out: %s: %s\n", text, why)
+	}
 }
 
 // ratesOf are the rates as a page shows them.
@@ -176,7 +203,9 @@ func ratesOf(s *app.SweepResult) report.Rates {
 
 // rateOf is the rate of the i-th property at a point.
 func rateOf(c *explore.Cell, i int) report.Rate {
-	return report.RateOf(c.Violated[i], c.Judged[i], c.Runs)
+	r := report.RateOf(c.Violated[i], c.Judged[i], c.Runs)
+	r.Wrong = c.Wrong
+	return r
 }
 
 // printGrid shows the rates of the i-th property.
@@ -207,6 +236,9 @@ func printGrid(out io.Writer, s explore.Sweep, cells []explore.Cell, i int) {
 
 // rateText is what stands at a point of the grid.
 func rateText(r report.Rate) string {
+	if r.Wrong != "" {
+		return "cannot work"
+	}
 	if r.Runs == 0 {
 		return "-"
 	}
@@ -228,6 +260,9 @@ func writeRates(to io.Writer, s explore.Sweep, cells []explore.Cell) error {
 	w := csv.NewWriter(to)
 	_ = w.Write([]string{s.X.Path, s.Y.Path, "property", "runs", "judged", "violated", "rate", "low", "high"})
 	for _, c := range cells {
+		if c.Wrong != "" {
+			continue // no rate: it was not measured
+		}
 		for i, p := range s.Properties {
 			r := rateOf(&c, i)
 			row := []string{c.X, c.Y, string(p)}

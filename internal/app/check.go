@@ -27,6 +27,8 @@ type CheckResult struct {
 	Model     *evidence.Report
 	Findings  []checker.Finding
 	Truncated bool
+	// Started is the wall time from which the times of a lock log count; empty: it is none.
+	Started string
 	// Page is the same as reports show it; nil: none is wanted.
 	Page *report.Result
 }
@@ -43,7 +45,19 @@ func Check(ctx context.Context, env *Env, r request.Check, page bool, l Listener
 		return 0, err
 	}
 	worst = checker.Holds
-	for _, file := range r.Files {
+	logs, others := splitLockLogs(r.Files, o.Format)
+	if n := len(others) + min(len(logs), 1); page && n > 1 {
+		return 0, Usagef("--html takes one history, not %d", n)
+	}
+	if len(logs) > 0 {
+		result, err := env.checkLockLogs(ctx, logs, r, o, page)
+		if err != nil {
+			return 0, err
+		}
+		l.tell(Checked{result})
+		worst = result.Verdict
+	}
+	for _, file := range others {
 		result, err := env.checkFile(ctx, file, r, o, page)
 		if err != nil {
 			return 0, CheckError(file, err)

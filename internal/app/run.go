@@ -410,13 +410,11 @@ func (s *Suite) Verdict(ctx context.Context) error {
 // writeIndex writes <out>/index.html, which leads to every report of the suite.
 func (s *Suite) writeIndex() error {
 	path := filepath.Join(s.Request.Out, runs.Index)
-	entries := s.Entries(path)
-	if len(entries) == 0 && len(s.Missing) == 0 {
+	if len(s.Entries(path)) == 0 && len(s.Missing) == 0 {
 		return nil
 	}
 	s.Index = path
-	s.addEarlier(entries)
-	return machine.WriteFile(path, func(w io.Writer) error { return report.WriteIndex(w, entries, s.Missing...) })
+	return machine.WriteFile(path, func(w io.Writer) error { return s.WritePage(w, false) })
 }
 
 // Entries are the results with links to their reports, for a page.

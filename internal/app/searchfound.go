@@ -65,7 +65,7 @@ func (s *searching) shrink(ctx context.Context) ([]*explore.Shrunk, error) {
 // keepOne writes down what was found, with the page of a run that shows it.
 func (s *searching) keepOne(ctx context.Context, k *explore.Shrunk) (one Found, err error) {
 	out := s.out.Request.Out
-	name := foundName(s.out.Of, k.Found)
+	name := FoundName(s.out.Of.Scenario.Name, s.out.Of.First, k.Found)
 	if s.out.Of.Live != nil {
 		name += "-" + worldOf(k)
 	}
@@ -172,14 +172,14 @@ func seenHistory(path string) (*history.History, error) {
 	return h, nil
 }
 
-// foundName is how what is found is called.
-func foundName(s explore.Search, k explore.Found) string {
-	return fmt.Sprintf("%.20s-%s-%d", s.Scenario.Name, k.Property, s.First+k.Run)
+// FoundName is how what a search of a scenario found is called; first is its first seed.
+func FoundName(scenario string, first uint64, k explore.Found) string {
+	return fmt.Sprintf("%.20s-%s-%d", scenario, k.Property, first+k.Run)
 }
 
 // seenFile has the history of a run that violated something and hardly did so again.
 func seenFile(s explore.Search, dir string, k explore.Found) string {
-	return filepath.Join(dir, foundName(s, k)+"-seen.jsonl")
+	return filepath.Join(dir, FoundName(s.Scenario.Name, s.First, k)+"-seen.jsonl")
 }
 
 // pageOf runs what was found as sim replay does, or sim run, and returns its page. What hardly shows again is not run: the page is

@@ -33,7 +33,8 @@ func (j *judge) contendedAttempts(holdings []facts.Holding) (attempts int) {
 			first := at[0]
 			last := first + sort.Search(at[1]-first, func(i int) bool { return holdings[first+i].From >= until }) - 1
 			for i := last; i >= first && latest[i] > asked; i-- {
-				if h := &holdings[i]; j.Grants[h.Grant].Client != client && max(asked, h.From) < min(until, h.To) {
+				if h := &holdings[i]; j.Grants[h.Grant].Client != client && max(asked, h.From) < min(until, h.To) &&
+					j.surelyOverlap(client, j.Grants[h.Grant].Client, asked, until, h.From, h.To) {
 					attempts++
 					break
 				}

@@ -74,6 +74,8 @@ type plot struct {
 	endless bool
 	// permits: the lock is a semaphore.
 	permits bool
+	// modes: it has readers and writers.
+	modes bool
 	// stalls is how often, in a hundred steps, the machine stalled.
 	stalls int
 }
@@ -117,6 +119,8 @@ type promise struct {
 	token       history.Int
 	section     int
 	wrote       bool
+	// shared: it is a reader's.
+	shared bool
 	// asked is when it was asked for, nodes until when its commands asked for its keys.
 	asked int64
 	nodes map[string]int64
@@ -184,10 +188,13 @@ func (a *author) begin(seed uint64) {
 	if a.plot.permits {
 		a.h.Header.Permits, a.h.Header.Clients = 1+a.r.IntN(2), []string{"c1", "c2", "c3", "c4"}[:3+a.r.IntN(2)]
 	}
+	if a.plot.modes {
+		a.h.Header.Modes, a.h.Header.Clients = true, []string{"c1", "c2", "c3", "c4"}[:3+a.r.IntN(2)]
+	}
 	a.h.Header.Renews = seed%16 != 1 && (a.plot.losses == 0 || seed%3 == 0)
 	if seed%5 == 0 {
 		a.h.Header.Lease = history.LeaseTTL
-	} else if a.plot.permits {
+	} else if a.plot.permits || a.plot.modes {
 		a.h.Header.Lease = history.LeaseClock
 	}
 	if a.h.Header.Workload == "stock" {
@@ -289,8 +296,9 @@ func (a *author) ask(c *actor) {
 	case a.chance(6):
 		p.owner = pick(a.r, []string{"", "same", c.name})
 	}
+	p.shared = a.plot.modes && a.chance(60)
 	c.asking = p
-	a.add(c.name, history.Invoke, history.Acquire, history.Value{Extra: &history.Extra{Lock: p.lock}, Section: p.section})
+	a.add(c.name, history.Invoke, history.Acquire, history.Value{Extra: &history.Extra{Lock: p.lock, Shared: p.shared}, Section: p.section})
 }
 
 // grants draws whether a client gets the lock that it asks for, rightly or not.
@@ -298,9 +306,9 @@ func (a *author) grants(c *actor, p *promise) bool {
 	switch {
 	case a.aground:
 		return false
-	case a.leased(c, p.lock):
+	case a.leased(c, p):
 		return a.goesWrong(leaseGivenTwice)
-	case a.believed(c, p.lock) && !a.plot.permits:
+	case a.believed(c, p.lock) && !a.plot.permits && !a.plot.modes:
 		return a.goesWrong(lockGivenTwice)
 	}
 	return true
@@ -387,10 +395,12 @@ func (a *author) believed(c *actor, lock string) bool {
 	})
 }
 
-func (a *author) leased(c *actor, lock string) bool {
+func (a *author) leased(c *actor, asks *promise) bool {
 	others := 0
 	for _, o := range a.actors {
-		if o != c && slices.ContainsFunc(o.held, func(p *promise) bool { return p.lock == lock && (!p.until.IsSet() || p.until.V() > a.now) }) {
+		if o != c && slices.ContainsFunc(o.held, func(p *promise) bool {
+			return p.lock == asks.lock && (!p.until.IsSet() || p.until.V() > a.now) && !(p.shared && asks.shared)
+		}) {
 			others++
 		}
 	}

@@ -25,12 +25,9 @@ func judgeLease(ctx context.Context, j *judge, o Options) Finding {
 func (j *judge) judgeExclusive(ctx context.Context, o Options, holdings, others []facts.Holding, what string) Finding {
 	effort := Effort{Operations: len(j.Ops), Chances: j.contendedAttempts(holdings) + j.contendedAttempts(others), Of: "contended"}
 	f := Finding{Effort: effort, Method: "interval sweep"}
-	var first, second *facts.Holding
-	for part := range slices.Values(j.splitByLock(holdings)) {
-		a, b, ok := firstClash(part)
-		if ok && (second == nil || part[b].From < second.From) {
-			first, second = &part[a], &part[b]
-		}
+	first, second := j.firstTwo(holdings, firstClash)
+	if j.History.Clocks != nil {
+		return j.judgeExclusiveByClocks(ctx, f, holdings, first, second, what)
 	}
 	if !o.Fast && len(holdings)*2 <= ConfirmUpTo {
 		r := j.confirmByPorcupine(ctx, o, holdings)
@@ -44,7 +41,12 @@ func (j *judge) judgeExclusive(ctx context.Context, o Options, holdings, others 
 	if second != nil {
 		return j.twoHoldersFinding(f, *first, *second, holdings)
 	}
-	if effort.Chances == 0 {
+	return j.exclusive(f, what)
+}
+
+// exclusive is the finding that holdings exclude each other, if they were put to the test.
+func (j *judge) exclusive(f Finding, what string) Finding {
+	if f.Effort.Chances == 0 {
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("the lock was never contended: %s", words.Count(len(j.Grants), "grant"))
 		return f
 	}
@@ -52,8 +54,36 @@ func (j *judge) judgeExclusive(ctx context.Context, o Options, holdings, others 
 	if j.brief {
 		return f
 	}
-	f.Why = fmt.Sprintf("no two %s overlapped (%s, %d %s)", what, words.Count(len(j.Grants), "grant"), effort.Chances, effort.What())
+	f.Why = fmt.Sprintf("no two %s overlapped (%s, %d %s)", what, words.Count(len(j.Grants), "grant"), f.Effort.Chances, f.Effort.What())
 	return f
+}
+
+// firstTwo are, of the pairs that a search finds for each lock, that whose second holding begins first; nil: it finds none.
+func (j *judge) firstTwo(holdings []facts.Holding, search func([]facts.Holding) (int, int, bool)) (first, second *facts.Holding) {
+	for part := range slices.Values(j.splitByLock(holdings)) {
+		a, b, ok := search(part)
+		if ok && (second == nil || part[b].From < second.From) {
+			first, second = &part[a], &part[b]
+		}
+	}
+	return first, second
+}
+
+// judgeExclusiveByClocks decides it where several clocks stamped the history; first and second are a pair that overlaps by their stamps.
+func (j *judge) judgeExclusiveByClocks(ctx context.Context, f Finding, holdings []facts.Holding, first, second *facts.Holding,
+	what string) Finding {
+	f.Method = "interval sweep with the errors of the clocks"
+	a, b := j.firstTwo(holdings, func(part []facts.Holding) (int, int, bool) { return j.clashByClocks(ctx, part) })
+	switch {
+	case ctx.Err() != nil:
+		return unknown(cancelled, f.Effort)
+	case b != nil:
+		return j.twoHoldersFinding(f, *a, *b, holdings)
+	case second != nil:
+		x, y := &j.Grants[first.Grant], &j.Grants[second.Grant]
+		return j.inDoubt(f, x, y, "%s and %s held at once for %s", x.Client, y.Client, length(min(first.To, second.To, j.End)-second.From))
+	}
+	return j.exclusive(f, what)
 }
 
 // splitByLock cuts sorted holdings where the lock changes.

@@ -88,8 +88,8 @@ func Judge(ctx context.Context, h *history.History, properties []Property, o Opt
 		switch judge := p.row().judge; {
 		case judge == nil:
 			f = Finding{Verdict: Unknown, Why: fmt.Sprintf("no such property: %q", p)}
-		case j.History.Header.Permits > 0 && p.OfOneHolder():
-			f = Finding{Verdict: Unknown, Why: "the lock is a semaphore, and the property is about locks with one holder"}
+		case j.History.Header.Shares() && p.OfOneHolder():
+			f = Finding{Verdict: Unknown, Why: j.whatShares() + ", and the property is about locks with one holder"}
 		case j.History.Header.AtLeast > 0 && p.row().freed:
 			f = Finding{Verdict: Unknown, Why: "the lock stays for a while after its release (at_least), " +
 				"and the property is about locks that are free then"}
@@ -151,6 +151,8 @@ func (j *judge) withdrawIfUntested(f Finding, o Options) Finding {
 	}
 	missing := o.Faults - j.FaultsSeen
 	switch {
+	case j.History.Clocks != nil && j.History.Clocks.Missing != "":
+		f.Verdict, f.Why = Unknown, j.History.Clocks.Missing
 	case !j.Finished:
 		f.Verdict, f.Why = Unknown, "the run did not finish"
 	case missing > 0 && o.Faults == 1:

@@ -267,7 +267,7 @@ func TestDemanded(t *testing.T) {
 		t.Errorf("increment: %v, want %v", got, want)
 	}
 	want = []Property{WithinPermits, NoLateEffect}
-	if got := Demanded(Subject{Workload: "increment", Semaphore: true}); !slices.Equal(got, want) {
+	if got := Demanded(Subject{Workload: "increment", Shares: true}); !slices.Equal(got, want) {
 		t.Errorf("increment under a semaphore: %v, want %v", got, want)
 	}
 }

@@ -89,6 +89,9 @@ func (j *judge) programEndFinding(f Finding, end int) Finding {
 // programEndWords tell of the end of a lock program.
 func (j *judge) programEndWords(end int) string {
 	e := j.Event(end)
+	if j.History.Clocks != nil {
+		return fmt.Sprintf("nothing more is known of %s: %s", e.Process, e.Value.Detail())
+	}
 	if how := e.Value.Detail(); how != "" {
 		return fmt.Sprintf("the lock program of %s ended by itself (%s)", e.Process, how)
 	}

@@ -190,7 +190,7 @@ func (j *judge) starvationFinding(f Finding, s *starving, bound time.Duration, w
 func (j *judge) permitsOfDead(before time.Duration) (killed []int) {
 	for i := range j.Grants {
 		g := &j.Grants[i]
-		if j.History.Header.Permits > 0 && g.Ending == facts.Killed && j.At(g.End) <= before && j.Event(g.End).F == history.FaultBegin {
+		if j.History.Header.Shares() && g.Ending == facts.Killed && j.At(g.End) <= before && j.Event(g.End).F == history.FaultBegin {
 			killed = append(killed, g.End)
 		}
 	}

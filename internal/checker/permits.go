@@ -11,23 +11,27 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
-// judgePermits: no more clients than a semaphore has permits are at once inside the validity that it promised them.
+// judgePermits: no more clients than a lock has permits are at once inside the validity that it promised them, and no writer beside anybody.
 func judgePermits(_ context.Context, j *judge, _ Options) Finding {
-	permits := j.History.Header.Permits
+	permits := j.permits()
 	holdings := j.Leases()
 	f := Finding{Method: "interval sweep", Effort: Effort{Operations: len(j.Ops), Of: "contended"}}
-	if permits <= 0 {
-		return unknown("the lock is no semaphore", f.Effort)
+	if !j.History.Header.Shares() {
+		return unknown("the lock is no semaphore, and has no readers", f.Effort)
 	}
 	f.Effort.Chances = j.attemptsBeside(permits, slices.Concat(holdings, j.LeasesOfKilled()))
 	var crowd []facts.Holding
 	for part := range slices.Values(j.splitByLock(holdings)) {
-		if c := firstCrowd(part, permits); c != nil && (crowd == nil || c[permits].From < crowd[permits].From) {
+		if c := j.firstCrowd(part, permits); c != nil && (crowd == nil || c[permits].From < crowd[permits].From) {
 			crowd = c
 		}
 	}
 	if crowd != nil {
 		return j.crowdFinding(f, crowd, len(holdings))
+	}
+	if j.History.Header.Modes {
+		return f.noViolation("nobody asked for the lock while one held it beside whom that client may not",
+			"at no time did a writer hold the lock beside anybody (%s, %d %s)", words.Count(len(j.Grants), "grant"), f.Effort.Chances, f.Effort.What())
 	}
 	return f.noViolation(fmt.Sprintf("nobody asked while %s taken", areTaken(permits)), "at no time did more than %s hold %s (%s, %d %s)",
 		words.Count(permits, "client"), words.Count(permits, "permit"), words.Count(len(j.Grants), "grant"), f.Effort.Chances, f.Effort.What())
@@ -42,14 +46,17 @@ func areTaken(permits int) string {
 }
 
 // firstCrowd are the first holdings, one more than there are permits, of which each two clash; the last of them made it so. Holdings are
-// those of one lock, sorted by their beginning, and those of one client do not overlap.
-func firstCrowd(holdings []facts.Holding, permits int) []facts.Holding {
+// those of one lock, sorted by their beginning, and those of one client do not overlap. Readers do not clash with each other.
+func (j *judge) firstCrowd(holdings []facts.Holding, permits int) []facts.Holding {
 	var open []facts.Holding
 	for _, h := range holdings {
 		open = slices.DeleteFunc(open, func(o facts.Holding) bool { return o.To <= h.From })
 		beside := open
 		if h.From == h.To { // it must lie strictly inside the others
 			beside = slices.DeleteFunc(slices.Clone(open), func(o facts.Holding) bool { return o.From == h.From })
+		}
+		if j.Grants[h.Grant].Shared {
+			beside = slices.DeleteFunc(slices.Clone(beside), func(o facts.Holding) bool { return j.Grants[o.Grant].Shared })
 		}
 		if len(beside) >= permits {
 			return append(slices.Clone(beside[:permits]), h)
@@ -61,7 +68,8 @@ func firstCrowd(holdings []facts.Holding, permits int) []facts.Holding {
 	return nil
 }
 
-// attemptsBeside counts the attempts during which so many other clients had permits at once, for more than one instant.
+// attemptsBeside counts the attempts during which so many other clients had permits at once, for more than one instant. Of readers it
+// counts those during which there was a writer.
 func (j *judge) attemptsBeside(permits int, holdings []facts.Holding) (attempts int) {
 	for client, acquires := range j.Attempts {
 		for n, op := range acquires {
@@ -69,7 +77,8 @@ func (j *judge) attemptsBeside(permits int, holdings []facts.Holding) (attempts 
 			var beside []facts.Holding
 			for _, h := range holdings {
 				g := &j.Grants[h.Grant]
-				if h.From, h.To = max(h.From, asked), min(h.To, until); h.From < h.To && g.Client != client && g.Lock == lock {
+				if h.From, h.To = max(h.From, asked), min(h.To, until); h.From < h.To && g.Client != client && g.Lock == lock &&
+					!(g.Shared && j.IsShared(op)) {
 					beside = append(beside, h)
 				}
 			}
@@ -101,8 +110,8 @@ func (j *judge) crowdFinding(f Finding, crowd []facts.Holding, from int) Finding
 	for _, h := range crowd {
 		overlap.To = min(overlap.To, h.To)
 	}
-	permits := words.Count(j.History.Header.Permits, "permit")
-	f.Verdict, f.Why = Violated, fmt.Sprintf("%d clients held %s for %s", len(crowd), permits, length(overlap.To-overlap.From))
+	held := j.crowdWords(crowd)
+	f.Verdict, f.Why = Violated, fmt.Sprintf("%s for %s", held, length(overlap.To-overlap.From))
 	why := j.whyCrowd(crowd)
 	c := &Counterexample{From: from, Impossible: j.beginEvent(last), Overlap: &overlap, Assumption: string(why.cause)}
 	s := j.newStory()
@@ -112,7 +121,7 @@ func (j *judge) crowdFinding(f Finding, crowd []facts.Holding, from int) Finding
 		g := &j.Grants[h.Grant]
 		clients = append(clients, g.Client)
 		op := j.holdingOp(h, &j.Grants[last.Grant], last.From)
-		op.True = fmt.Sprintf("%d clients held %s", len(crowd), permits)
+		op.True = held
 		c.Operations = append(c.Operations, op)
 		f.Events = sortedEvents(append(f.Events, g.Call, g.Return, g.End)...)
 	}
@@ -122,7 +131,7 @@ func (j *judge) crowdFinding(f Finding, crowd []facts.Holding, from int) Finding
 	if why.late != nil {
 		back := j.ReleaseOf(why.late).Return
 		s.tellGrant(why.late, j.At(why.late.Return))
-		s.tell(turning, back, "%s had given its permit back, %s after its validity had ended", why.late.Client,
+		s.tell(turning, back, "%s had given %s back, %s after its validity had ended", why.late.Client, j.itsLock(),
 			length(j.At(back)-why.late.LastPromise().End))
 	}
 	if why.unheard >= 0 {
@@ -131,10 +140,29 @@ func (j *judge) crowdFinding(f Finding, crowd []facts.Holding, from int) Finding
 	}
 	first := &j.Grants[crowd[0].Grant]
 	s.tellFaults(j.At(first.Call), j.At(c.Impossible), clients...)
-	s.tell(decisive, c.Impossible, "%s, while %s still held the %s", j.grantWords(&j.Grants[last.Grant]),
-		words.Count(len(crowd)-1, "client"), permits)
+	others := fmt.Sprintf("%s still held the %s", words.Count(len(crowd)-1, "client"), words.Count(j.permits(), "permit"))
+	if j.History.Header.Modes {
+		others = j.withMode(&j.Grants[crowd[0].Grant]) + " still held it"
+	}
+	s.tell(decisive, c.Impossible, "%s, while %s", j.grantWords(&j.Grants[last.Grant]), others)
 	c.setStory(s)
 	return f.withCounterexample(c)
+}
+
+// crowdWords say who held the lock beside whom.
+func (j *judge) crowdWords(crowd []facts.Holding) string {
+	if j.History.Header.Modes {
+		return fmt.Sprintf("%s and %s held the lock", j.withMode(&j.Grants[crowd[0].Grant]), j.withMode(&j.Grants[crowd[1].Grant]))
+	}
+	return fmt.Sprintf("%d clients held %s", len(crowd), words.Count(j.permits(), "permit"))
+}
+
+// withMode names the client of a grant, and says whether it reads or writes: "c1, a reader,".
+func (j *judge) withMode(g *facts.Grant) string {
+	if g.Shared {
+		return g.Client + ", a reader,"
+	}
+	return g.Client + ", a writer,"
 }
 
 // crowded is why more clients held a semaphore than it has permits.

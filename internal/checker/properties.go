@@ -20,8 +20,9 @@ type row struct {
 	demanded bool
 	// program: it is judged of lock programs alone.
 	program bool
-	// semaphore: it is judged of semaphores alone. oneHolder: of a semaphore it has no meaning, or speaks of keys with one owner.
-	semaphore, oneHolder bool
+	// shared: it is judged of locks alone that several clients may hold at once. oneHolder: of those it has no meaning, or speaks of keys
+	// with one owner.
+	shared, oneHolder bool
 	// freed: it says that a lock which was given back is free.
 	freed bool
 	// ifSeen: it is demanded only where the nodes show it. Where it is unknown, and a scenario says nothing of it, nothing was expected.
@@ -38,6 +39,8 @@ type row struct {
 	keyed bool
 	// promised: it is judged by what locks promised.
 	promised bool
+	// logged: it is judged of a lock log, by what applications wrote.
+	logged bool
 	// distance from the cause, as its counterexample tells it: a lock that broke its
 	// promise comes before the damage that followed, and that before a mere belief, which
 	// any lease with a slow holder leaves behind.
@@ -48,15 +51,17 @@ type row struct {
 var rows = []row{
 	// It is not demanded: no lease can keep it.
 	{name: ExclusiveBelief, title: "no two clients believe at once that they hold the lock",
-		judge: judgeBelief, brokenByStalls: true, judgedFor: locked, oneHolder: true, distance: 130},
+		judge: judgeBelief, logged: true, brokenByStalls: true, judgedFor: locked, oneHolder: true, distance: 130},
 	{name: ExclusiveLease, title: "no two clients are at once inside the validity that their lock promised them",
-		judge: judgeLease, promised: true, judgedFor: locked, demanded: true, oneHolder: true, distance: 10},
-	{name: WithinPermits, title: "no more clients than a semaphore has permits are at once inside the validity that it promised them",
-		judge: judgePermits, promised: true, semaphore: true, judgedFor: locked, demanded: true, distance: 11},
+		judge: judgeLease, logged: true, promised: true, judgedFor: locked, demanded: true, oneHolder: true, distance: 10},
+	{name: WithinPermits, title: "no more clients than a lock has permits, and no writer beside anybody, are at once inside the validity " +
+		"that it promised them",
+		judge: judgePermits, promised: true, shared: true, judgedFor: locked, demanded: true, distance: 11},
 	{name: BackedGrant, title: "whoever is told that he has the lock has set its keys on enough nodes",
 		judge: judgeBacked, ifSeen: true, judgedFor: locked, demanded: true, oneHolder: true, distance: 5},
 	{name: NoLateEffect, title: "nothing a client does to the resource takes effect after its validity ended",
-		judge: judgeLateEffects, promised: true, ifTried: true, brokenByStalls: true, judgedFor: locked, demanded: true, distance: 60},
+		judge: judgeLateEffects, logged: true,
+		promised: true, ifTried: true, brokenByStalls: true, judgedFor: locked, demanded: true, distance: 60},
 	{name: LinearizableResource, title: "the guarded sections are linearizable as atomic read-modify-writes",
 		judge: judgeResource, judgedFor: unticked, demanded: true, oneHolder: true, distance: 20},
 	{name: AtMostOnce, title: "of each tick at most one client does the work",
@@ -64,7 +69,7 @@ var rows = []row{
 	{name: HolderServed, title: "the fence refuses nothing that a client does inside its own validity",
 		judge: judgeHolderServed, promised: true, oneHolder: true, distance: 70},
 	{name: OrderedTokens, title: "a later grant has a strictly larger token",
-		judge: judgeTokens, promised: true, keyed: true, oneHolder: true, distance: 80},
+		judge: judgeTokens, logged: true, promised: true, keyed: true, oneHolder: true, distance: 80},
 	{name: OwnerRelease, title: "nobody's release or renewal touches another owner's key",
 		judge: judgeOwners, keyed: true, oneHolder: true, distance: 90},
 	{name: DeadlockFree, title: "once the faults are lifted, somebody gets the lock within a stated bound",
@@ -80,9 +85,9 @@ var rows = []row{
 	{name: NoResurrection, title: "no renewal brings back a lock that was gone from the nodes",
 		judge: judgeResurrections, keyed: true, oneHolder: true, distance: 140},
 	{name: ToldWhenLost, title: "a holder whose lock is gone from the nodes is told so within one TTL",
-		judge: judgeToldWhenLost, promised: true, keyed: true, timely: true, oneHolder: true, distance: 150},
+		judge: judgeToldWhenLost, logged: true, promised: true, keyed: true, timely: true, oneHolder: true, distance: 150},
 	{name: ToldAtRelease, title: "a release does not say that it gave back a lock which was gone, or is still there",
-		judge: judgeToldAtRelease, freed: true, keyed: true, timely: true, oneHolder: true, distance: 160},
+		judge: judgeToldAtRelease, logged: true, freed: true, keyed: true, timely: true, oneHolder: true, distance: 160},
 	{name: NoFalseAlarm, title: "a holder that has its lock is not told that it has lost it",
 		judge: judgeFalseAlarms, keyed: true, timely: true, oneHolder: true, distance: 155},
 	{name: StaysHeld, title: "a lock that renews stays its holder's for as long as the holder works and the nodes answer",
@@ -125,22 +130,27 @@ func Properties() []Property { return properties(func(*row) bool { return true }
 // Subject is what is judged, as far as it decides by which properties.
 type Subject struct {
 	Workload workload.Name
-	// Program: the lock is a program. Semaphore: it has permits.
-	Program, Semaphore bool
+	// Program: the lock is a program. Shares: several clients may hold it at once.
+	Program, Shares bool
+	// Log: it is a lock log.
+	Log bool
 }
 
 // SubjectOf is what a history is about.
 func SubjectOf(h *history.History) Subject {
-	return Subject{workload.Name(h.Header.Workload), h.Header.Quorum > 0, h.Header.Permits > 0}
+	return Subject{workload.Name(h.Header.Workload), h.Header.Quorum > 0, h.Header.Shares(), h.Clocks != nil}
 }
 
 // fits reports that a property can be judged of a subject.
 func (s Subject) fits(r *row) bool {
-	return (s.Program || !r.program) && (s.Semaphore && !r.oneHolder || !s.Semaphore && !r.semaphore)
+	return (s.Program || !r.program) && (s.Shares && !r.oneHolder || !s.Shares && !r.shared)
 }
 
 // SafetyProperties are those that everything of this kind is asked for.
 func SafetyProperties(s Subject) []Property {
+	if s.Log {
+		return properties(func(r *row) bool { return r.logged })
+	}
 	w := workload.Of(s.Workload)
 	return properties(func(r *row) bool { return r.judgedFor != nil && r.judgedFor(w) && s.fits(r) })
 }
@@ -150,6 +160,14 @@ func SafetyProperties(s Subject) []Property {
 func Demanded(s Subject) []Property {
 	w := workload.Of(s.Workload)
 	return properties(func(r *row) bool { return r.demanded && r.judgedFor(w) && s.fits(r) })
+}
+
+// whatShares says why several clients may hold the lock at once.
+func (j *judge) whatShares() string {
+	if j.History.Header.Modes {
+		return "the lock has readers"
+	}
+	return "the lock is a semaphore"
 }
 
 // row is what there is to know of the property; of one that there is not, nothing.
@@ -170,10 +188,10 @@ func (p Property) Probed() bool { return p.row().probed }
 // OfPrograms reports that the property is judged of lock programs alone.
 func (p Property) OfPrograms() bool { return p.row().program }
 
-// OfSemaphores reports that the property is judged of semaphores alone.
-func (p Property) OfSemaphores() bool { return p.row().semaphore }
+// OfShared reports that the property is judged of locks alone that several clients may hold at once.
+func (p Property) OfShared() bool { return p.row().shared }
 
-// OfOneHolder reports that the property has no meaning for a semaphore, or speaks of keys with one owner.
+// OfOneHolder reports that the property has no meaning for such a lock, or speaks of keys with one owner.
 func (p Property) OfOneHolder() bool { return p.row().oneHolder }
 
 // IfSeen reports that the property is demanded only where the nodes show it.

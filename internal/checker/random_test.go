@@ -44,6 +44,7 @@ func randomScript(r *rand.Rand) *script {
 	pending := map[string]history.F{}
 	s.h.Header.Quorum, s.h.Header.Renews = max(0, r.IntN(8)-4), true
 	s.h.Header.Permits = max(0, r.IntN(10)-7)
+	s.h.Header.Modes = s.h.Header.Permits == 0 && r.IntN(5) == 0
 	s.h.Header.AtLeast = max(0, r.Int64N(10)-8)
 	if r.IntN(8) == 0 {
 		s.h.Header.TTL, s.h.Header.Lease = 0, history.LeaseNone
@@ -95,7 +96,8 @@ func randomScript(r *rand.Rand) *script {
 				typ, pending[c] = history.Invoke, f
 			}
 			s.add(ms, c, typ, f, history.Value{Section: r.IntN(3), Key: cells[r.IntN(len(cells))], Number: randomInt(r, int64(r.IntN(3))),
-				Extra: &history.Extra{Expected: randomInt(r, int64(r.IntN(3))), Lock: locks[r.IntN(3)], Inner: asksInside(r, f)},
+				Extra: &history.Extra{Expected: randomInt(r, int64(r.IntN(3))), Lock: locks[r.IntN(3)], Inner: asksInside(r, f),
+					Shared: s.h.Header.Modes && f == history.Acquire && r.IntN(2) == 0},
 				Grant: &history.Grant{ValidUntil: randomInt(r, (ms+int64(r.IntN(900)))*1e6)}, Token: randomInt(r, int64(r.IntN(5))),
 				Owner: []string{"o1", "o2", ""}[r.IntN(3)]})
 		}

@@ -25,6 +25,10 @@ func (j *judge) twoHoldersFinding(f Finding, a, b facts.Holding, holdings []fact
 		f.Why = fmt.Sprintf("%s and %s held at once for %s; %d such overlaps, up to %d holders",
 			first.Client, second.Client, length(overlap.To-overlap.From), times, many)
 	}
+	if j.History.Clocks != nil { // nobody knows of how many it is sure
+		f.Why = fmt.Sprintf("%s and %s held at once for %s%s", first.Client, second.Client, length(overlap.To-overlap.From),
+			j.byClocks(first.Client, second.Client))
+	}
 	why := j.whyTwoHolders(first, second, j.beginEvent(b))
 	// Neither holding alone is impossible, so the two are a smallest set.
 	f.Counterexample = &Counterexample{

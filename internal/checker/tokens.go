@@ -33,9 +33,9 @@ func judgeTokens(_ context.Context, j *judge, _ Options) Finding {
 	over := func(g *facts.Grant) time.Duration {
 		return max(given(g), g.LastPromise().EarlierOf(j.BelievedUntil(g)))
 	}
-	var o order
+	o := newOrder(j)
 	o.compareWithinClients(j, tokens)
-	o.sweep(j, tokens, given, asked, nil)
+	o.sweep(j, tokens, given, asked, j.surelyLater())
 	if keys := j.keysSet(); len(keys) > 0 {
 		o.sweep(j, tokens, over, given, func(a, b *facts.Grant) bool {
 			return keys.before(a.Owner, b.Owner) && (j.FirstUnclear < 0 || b.Return < j.FirstUnclear)
@@ -45,8 +45,26 @@ func judgeTokens(_ context.Context, j *judge, _ Options) Finding {
 	if o.second >= 0 {
 		return j.tokenOrderFinding(f, &j.Grants[o.first], &j.Grants[o.second])
 	}
+	if doubt := newOrder(j); j.History.Clocks != nil {
+		if doubt.sweep(j, tokens, given, asked, nil); doubt.second >= 0 {
+			a, b := &j.Grants[doubt.first], &j.Grants[doubt.second]
+			return j.inDoubt(f, a, b, "token %d of %s was followed by token %d of %s", a.Token.V(), a.Client, b.Token.V(), b.Client)
+		}
+	}
 	return f.noViolation("no grant came after another", "%s, %swith a larger token",
 		words.Count(f.Effort.Chances, "later grant"), eachIfSeveral(f.Effort.Chances))
+}
+
+// surelyLater says which grants were asked for after others had been answered, where several clocks stamped them; nil: their stamps say it.
+func (j *judge) surelyLater() func(a, b *facts.Grant) bool {
+	if j.History.Clocks == nil {
+		return nil
+	}
+	return func(a, b *facts.Grant) bool { return j.At(a.Return) < j.At(b.Call)-j.apart(a.Client, b.Client) }
+}
+
+func newOrder(j *judge) order {
+	return order{later: make([]bool, len(j.Grants)), first: -1, second: -1}
 }
 
 // order is what sweeps over the grants found.
@@ -101,7 +119,6 @@ func (k keysSet) before(a, b string) bool {
 // compareWithinClients compares the grants of each client, which came one after the other
 // whatever their stamps.
 func (o *order) compareWithinClients(j *judge, grants []int) {
-	o.later, o.first, o.second = make([]bool, len(j.Grants)), -1, -1
 	highest := make(map[facts.Holder]int)
 	for _, i := range grants {
 		g := &j.Grants[i]
@@ -179,7 +196,8 @@ func (o *order) compare(j *judge, i int, earlier []int, sure func(a, b *facts.Gr
 
 func (j *judge) tokenOrderFinding(f Finding, a, b *facts.Grant) Finding {
 	f.Verdict = Violated
-	f.Why = fmt.Sprintf("token %d of %s was followed by token %d of %s", a.Token.V(), a.Client, b.Token.V(), b.Client)
+	f.Why = fmt.Sprintf("token %d of %s was followed by token %d of %s", a.Token.V(), a.Client, b.Token.V(), b.Client) +
+		j.byClocks(a.Client, b.Client)
 	if j.brief {
 		return f
 	}

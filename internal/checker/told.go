@@ -24,9 +24,12 @@ type believer struct {
 }
 
 // judgeToldWhenLost: a holder whose lock is gone from the nodes is told so within one TTL.
-func judgeToldWhenLost(_ context.Context, j *judge, _ Options) Finding {
+func judgeToldWhenLost(ctx context.Context, j *judge, _ Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(j.Ops), Of: "lost grants"}, Method: "replay of the nodes' keys"}
 	ttl := time.Duration(j.History.Header.TTL)
+	if j.History.Clocks != nil {
+		return j.judgeToldInLog(ctx, f)
+	}
 	if j.SeveralLocks() {
 		return unknown("the history is about several locks", f.Effort)
 	}

@@ -20,8 +20,11 @@ type giver struct {
 }
 
 // judgeToldAtRelease: a holder whose lock is gone learns it when it gives the lock back.
-func judgeToldAtRelease(_ context.Context, j *judge, o Options) Finding {
+func judgeToldAtRelease(ctx context.Context, j *judge, o Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(j.Ops), Of: "releases that gave nothing back"}, Method: "replay of the nodes' keys"}
+	if j.History.Clocks != nil {
+		return j.judgeReleasesInLog(ctx, f)
+	}
 	if j.SeveralLocks() {
 		return unknown("the history is about several locks", f.Effort)
 	}

@@ -57,6 +57,13 @@ func (j *judge) grantWords(g *facts.Grant) string {
 	e := j.Event(g.Return)
 	var b strings.Builder
 	verb := "got " + j.theLock()
+	switch {
+	case !j.History.Header.Modes:
+	case g.Shared:
+		verb += " to read"
+	default:
+		verb += " to write"
+	}
 	if g.Outer >= 0 {
 		verb = "entered the lock once more"
 	}

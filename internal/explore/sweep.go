@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
-	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Axis is what a sweep varies: a setting of the scenario (lock.ttl=250ms..10s),
@@ -93,6 +93,8 @@ type Cell struct {
 	Runs     uint64   `json:"runs"`
 	Judged   []uint64 `json:"judged"`
 	Violated []uint64 `json:"violated"`
+	// Wrong is why there can be no run with these settings; empty: there can.
+	Wrong string `json:"wrong,omitempty"`
 }
 
 // MergeCells adds what was measured at the same points with other seeds. It does not matter in which order.
@@ -128,13 +130,15 @@ func MergeCells(grids ...[]Cell) ([]Cell, error) {
 func (s Sweep) Run(ctx context.Context) ([]Cell, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cells, err := s.grid()
+	cells, err := s.Grid()
 	if err != nil {
 		return nil, err
 	}
-	m := measuring{Sweep: s, points: make([]point, len(cells))}
+	m := measuring{Sweep: s}
 	for i := range cells {
-		m.points[i].Cell = &cells[i]
+		if cells[i].Wrong == "" {
+			m.points = append(m.points, &point{Cell: &cells[i]})
+		}
 	}
 	var wg sync.WaitGroup
 	for range max(s.Workers, 1) {
@@ -157,7 +161,7 @@ func (s Sweep) Run(ctx context.Context) ([]Cell, error) {
 // measuring is a sweep in progress.
 type measuring struct {
 	Sweep
-	points []point
+	points []*point
 	// begun is how many points somebody has begun with.
 	begun atomic.Int64
 
@@ -177,12 +181,12 @@ type point struct {
 // are left. So nobody is idle while others have a point each to finish. nil: nothing is left.
 func (m *measuring) claim() *point {
 	if i := m.begun.Add(1) - 1; int(i) < len(m.points) {
-		return &m.points[i]
+		return m.points[i]
 	}
 	least, most := m.Runs, (*point)(nil)
 	for i := range m.points {
 		if taken := m.points[i].taken.Load(); taken < least {
-			least, most = taken, &m.points[i]
+			least, most = taken, m.points[i]
 		}
 	}
 	return most
@@ -213,9 +217,9 @@ func (m *measuring) add(p *point, mine *Cell) {
 	}
 }
 
-// grid lists the points. A grid with a mistake is refused before it is begun: the error
-// says what is wrong with the first such point, and what there is without a mistake.
-func (s Sweep) grid() ([]Cell, error) {
+// Grid lists the points, and says of each with which there can be no run why. Where there can be none with any, it is an error: that of
+// the first.
+func (s Sweep) Grid() ([]Cell, error) {
 	if s.X.Path == s.Y.Path {
 		return nil, fmt.Errorf("%s varies in both directions: name two settings", s.X.Path)
 	}
@@ -225,28 +229,22 @@ func (s Sweep) grid() ([]Cell, error) {
 	}
 	var cells []Cell
 	var refused error
-	columns, rows := slices.Clone(s.X.Values), slices.Clone(ys)
+	some := false
 	for _, y := range ys {
 		for _, x := range s.X.Values {
+			c := Cell{X: x, Y: y, Judged: make([]uint64, len(s.Properties)), Violated: make([]uint64, len(s.Properties))}
 			if err := s.try(x, y); err != nil {
-				columns = slices.DeleteFunc(columns, func(v string) bool { return v == x })
-				rows = slices.DeleteFunc(rows, func(v string) bool { return v == y })
-				if refused == nil {
-					refused = fmt.Errorf("%s: %w", s.label(x, y), err)
-				}
+				c.Wrong, _, _ = strings.Cut(err.Error(), "\n") // without the hint
+				refused = cmp.Or(refused, fmt.Errorf("%s: %w", s.Label(x, y), err))
 			}
-			cells = append(cells, Cell{X: x, Y: y, Judged: make([]uint64, len(s.Properties)), Violated: make([]uint64, len(s.Properties))})
+			some = some || c.Wrong == ""
+			cells = append(cells, c)
 		}
 	}
-	switch {
-	case refused == nil:
-		return cells, nil
-	case len(columns) > 0:
-		return nil, words.WithHint(refused, fmt.Sprintf("of the values of %s these work: %s", s.X.Path, strings.Join(columns, ", ")))
-	case len(rows) > 0:
-		return nil, words.WithHint(refused, fmt.Sprintf("of the values of %s these work: %s", s.Y.Path, strings.Join(rows, ", ")))
+	if !some {
+		return nil, refused
 	}
-	return nil, refused
+	return cells, nil
 }
 
 // try says what is wrong with a point of the grid.
@@ -258,8 +256,8 @@ func (s Sweep) try(x, y string) error {
 	return err
 }
 
-// label names a point of the grid by its settings.
-func (s Sweep) label(x, y string) string {
+// Label names a point of the grid by its settings.
+func (s Sweep) Label(x, y string) string {
 	text := s.X.Path + "=" + x
 	if s.Y.Path != "" {
 		text += ", " + s.Y.Path + "=" + y

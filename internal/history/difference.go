@@ -37,8 +37,8 @@ func (d *Difference) String() string {
 func FirstDifference(one, other io.Reader) (*Difference, error) {
 	a, b := bufio.NewReaderSize(one, 1<<16), bufio.NewReaderSize(other, 1<<16)
 	for line := 0; ; line++ {
-		x, wholeA, errA := readLine(a)
-		y, wholeB, errB := readLine(b)
+		x, wholeA, errA := ReadLine(a)
+		y, wholeB, errB := ReadLine(b)
 		if err := cmp.Or(errA, errB); err != nil {
 			return nil, err
 		}

@@ -257,6 +257,8 @@ type Extra struct {
 	Lock string `json:"lock,omitempty"`
 	// Inner: an acquire inside a section of the client, which has the lock. A release inside the section gives this one back.
 	Inner bool `json:"inner,omitempty"`
+	// Shared: an acquire of a reader, who can have the lock beside other readers.
+	Shared bool `json:"shared,omitempty"`
 	// Expected is the value a cas demands.
 	Expected Int `json:"expected,omitzero"`
 	// List is what a read of an append resource saw.
@@ -343,6 +345,7 @@ func (v *Value) Highest() Int           { return v.outcome().Highest }
 func (v *Value) Epoch() Int             { return v.rare().Epoch }
 func (v *Value) Lock() string           { return v.extra().Lock }
 func (v *Value) Inner() bool            { return v.extra().Inner }
+func (v *Value) Shared() bool           { return v.extra().Shared }
 func (v *Value) Expected() Int          { return v.extra().Expected }
 func (v *Value) List() []int64          { return v.extra().List }
 func (v *Value) Other() []int64         { return v.extra().Other }

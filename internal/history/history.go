@@ -29,6 +29,8 @@ type Header struct {
 	ChecksOrder bool `json:"checks_order,omitempty"`
 	// Permits: the lock is a semaphore, which so many clients may hold at once. 0: it is none.
 	Permits int `json:"permits,omitempty"`
+	// Modes: the lock has readers, who can hold it beside one another (Extra.Shared), and writers, who hold it alone.
+	Modes bool `json:"modes,omitempty"`
 	// AtLeast is for how long, in ns, the lock stays from when it was asked for, also where it is released before.
 	AtLeast int64 `json:"at_least,omitempty"`
 	// LockKey is the name of the lock's key on the nodes.
@@ -81,7 +83,12 @@ type History struct {
 	Events []Event
 	// Truncated says that the file ended in the middle of a line.
 	Truncated bool
+	// Clocks are those of the hosts that wrote it; nil: one clock stamped all events. No file of a history has them.
+	Clocks *Clocks
 }
+
+// Shares reports that several clients may hold the lock at once: it is a semaphore, or has readers.
+func (h *Header) Shares() bool { return h.Permits > 0 || h.Modes }
 
 // Done reports whether the run that wrote the history ended by itself.
 func (h *History) Done() bool {

@@ -109,7 +109,7 @@ func Scan(r io.Reader, maxEvents int, each func(line int, e *Event) error) (head
 	var e Event
 	last := time.Duration(0)
 	for line := 1; ; line++ {
-		text, complete, err := readLine(br)
+		text, complete, err := ReadLine(br)
 		if err != nil {
 			return header, false, &LineError{line, err}
 		}
@@ -144,9 +144,9 @@ func Scan(r io.Reader, maxEvents int, each func(line int, e *Event) error) (head
 	}
 }
 
-// readLine returns the next line without its end, and whether it had one; the
+// ReadLine returns the next line without its end, and whether it had one; the
 // line is good until the next call. At the end of the file it returns what is left, incomplete.
-func readLine(br *bufio.Reader) (text []byte, complete bool, err error) {
+func ReadLine(br *bufio.Reader) (text []byte, complete bool, err error) {
 	for {
 		part, err := br.ReadSlice('\n')
 		if err == nil && text == nil {
@@ -178,6 +178,9 @@ func readHeader(text []byte, h *Header) error {
 	}
 	if h.Permits < 0 || h.Permits > MostPermits {
 		return fmt.Errorf("permits %d: want 1 to %d, or none", h.Permits, MostPermits)
+	}
+	if h.Permits > 0 && h.Modes {
+		return errors.New("a lock has permits, or readers and writers (modes), not both")
 	}
 	return h.checkClusters()
 }

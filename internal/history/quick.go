@@ -63,6 +63,7 @@ var valueParts = []part[Value]{
 	{"number", func(q *quick, v *Value) bool { return q.optional(&v.Number) }, func(l *line, v *Value) { l.optional(v.Number) }},
 	{"lock", func(q *quick, v *Value) bool { return q.word(&made(&v.Extra).Lock) }, func(l *line, v *Value) { l.text(v.Lock()) }},
 	{"inner", func(q *quick, v *Value) bool { return q.is(&made(&v.Extra).Inner) }, func(l *line, v *Value) { l.is(v.Inner()) }},
+	{"shared", func(q *quick, v *Value) bool { return q.is(&made(&v.Extra).Shared) }, func(l *line, v *Value) { l.is(v.Shared()) }},
 	{"expected", func(q *quick, v *Value) bool { return q.optional(&made(&v.Extra).Expected) },
 		func(l *line, v *Value) { l.optional(v.Expected()) }},
 	{"list", func(q *quick, v *Value) bool { return array(q, &made(&v.Extra).List, q.integer) },

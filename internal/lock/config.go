@@ -33,6 +33,8 @@ type Config struct {
 	Retry       Retry `json:"retry" yaml:"retry" doc:"how a refused acquire is tried again"`
 	// Tokens says where fencing tokens come from; a scenario says so beside their check.
 	Tokens Tokens `json:"tokens,omitempty"`
+	// Shared: the client is a reader; a scenario says so of its workload.
+	Shared bool `json:"shared,omitempty"`
 	// Busy is how long the client keeps its thread occupied after each grant; a scenario says so of its workload.
 	Busy time.Duration `json:"busy,omitempty"`
 	// OneObject: a lock program uses one lock object of its library for all that the client asks; a scenario says so of its workload.
@@ -153,8 +155,8 @@ type Algorithm struct {
 	Needs []command.Feature
 	// Ownerless: its key does not say who holds it.
 	Ownerless bool
-	// Semaphore: it has permits (Config.Permits).
-	Semaphore bool
+	// Semaphore: it has permits (Config.Permits). Modes: it has readers and writers (Config.Shared).
+	Semaphore, Modes bool
 	// StaysAtLeast: it can stay after its release (Config.AtLeast).
 	StaysAtLeast bool
 	// Endless: it can be without a TTL.

@@ -47,7 +47,7 @@ type Mistakes struct {
 	// ExtendNeedsAll gives up a lock that a majority of the nodes keeps.
 	ExtendNeedsAll bool `json:"extend_needs_all,omitempty" yaml:"extend_enough" doc:"an extension fails if a majority of the nodes did not take it, or if any node did not" default:"majority" values:"majority,all" mistake:"all"`
 	// ClientEnds lets a client whose clock is ahead remove permits of holders that live.
-	ClientEnds bool `json:"client_ends,omitempty" yaml:"permit_ends" doc:"a permit ends by the node's clock (TIME), or by that of the client that took it, and whoever asks next removes by its own clock what has ended (redis-semaphore)" default:"node-clock" values:"node-clock,client-clock" mistake:"client-clock"`
+	ClientEnds bool `json:"client_ends,omitempty" yaml:"permit_ends" doc:"a permit, or the lock of a reader, ends by the node's clock (TIME), or by that of the client that took it, and whoever asks next removes by its own clock what has ended (redis-semaphore)" default:"node-clock" values:"node-clock,client-clock" mistake:"client-clock"`
 	// ReleasesGranted leaves the keys on nodes whose answer came when the lock was already granted.
 	ReleasesGranted bool `json:"releases_granted,omitempty" yaml:"release_at" doc:"a release asks all nodes, or those alone whose yes was counted when the lock was granted" default:"all-nodes" values:"all-nodes,granting-nodes" mistake:"granting-nodes"`
 }

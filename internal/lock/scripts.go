@@ -121,5 +121,6 @@ return 1
 func Scripts() []*command.Script {
 	return []*command.Script{releaseScript, acquireCountedScript, raiseCounterScript, extendScript, extendOrSetScript, setScript,
 		releaseFieldScript, extendFieldScript, setFieldScript,
-		takePermitScript, extendPermitScript, removePermitScript, countPermitScript}
+		takePermitScript, extendPermitScript, removePermitScript, countPermitScript,
+		takeModeScript, countReaderScript, uncountReaderScript}
 }

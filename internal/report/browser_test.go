@@ -69,7 +69,32 @@ func TestKeysStepThroughThePicture(t *testing.T) {
 	if len(cursors) != 2 || cursors[0] != cursors[1] || !strings.HasPrefix(cursors[0], "visible") {
 		t.Errorf("the pictures do not share one cursor: %q", cursors)
 	}
-	b.Do(chromedp.KeyEvent(kb.ArrowLeft))
+	// Beside each picture its moments are listed, and the one that was stepped to is marked and in sight.
+	marked := tab.Eval[[]string](b, `[...document.querySelectorAll(".moments [aria-current]")].map((li) => {
+		const list = li.parentElement.getBoundingClientRect(), box = li.getBoundingClientRect();
+		return li.querySelector("button").textContent + (box.top < list.top - 1 || box.bottom > list.bottom + 1 ? " out of sight" : "");
+	})`)
+	if len(marked) == 0 || slices.ContainsFunc(marked, func(m string) bool {
+		at, text, _ := strings.Cut(m, " s ")
+		return !strings.HasPrefix(said[len(said)-1], at) || !strings.Contains(said[len(said)-1], text)
+	}) {
+		t.Errorf("the last moment %q is listed as %q", said[len(said)-1], marked)
+	}
+	beside := tab.Eval[float64](b, `(() => {
+		const [list, picture] = [".moments", "svg.picture"].map((sel) => document.querySelector(sel).getBoundingClientRect());
+		return list.left >= picture.right && list.top < picture.bottom ? 1 : 0;
+	})()`)
+	if beside != 1 {
+		t.Error("the moments do not stand beside the picture")
+	}
+	b.Do(chromedp.Click(chromedp.CSS(`.moments li:nth-child(2) button`)))
+	if got := readout(); got == said[len(said)-1] || !strings.HasPrefix(got, said[1][:5]) && !strings.HasPrefix(got, said[0][:5]) {
+		t.Errorf("a click on the second moment gives %q", got)
+	}
+	if n := tab.Eval[int](b, `[...document.querySelectorAll(".moments li a")].filter((a) => !document.querySelector(a.getAttribute("href"))).length`); n > 0 {
+		t.Errorf("%d moments lead to no event", n)
+	}
+	b.Do(chromedp.Focus(chromedp.CSS(`[data-do="next"]`)), chromedp.KeyEvent(kb.ArrowLeft))
 	if readout() == said[len(said)-1] {
 		t.Error("the left arrow does not step back")
 	}

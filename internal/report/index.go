@@ -426,7 +426,7 @@ func repeatedRows(g *repeated, entryOf map[*Result]IndexEntry) (rows []indexRow)
 }
 
 func repeatedCell(row *repeatedRow, link string) indexCell {
-	c := indexCell{Property: row.property, Why: row.Why, Loud: len(row.off) > 0, Link: propertyLink(link, row.property), Aside: row.often()}
+	c := indexCell{Property: row.property, Why: row.Why, Loud: len(row.off) > 0, Link: PropertyLink(link, row.property), Aside: row.often()}
 	came := row.verdicts()
 	c.Badge = verdictBadge(came[0].verdict)
 	for _, v := range came {
@@ -438,8 +438,8 @@ func repeatedCell(row *repeatedRow, link string) indexCell {
 	return c
 }
 
-// propertyLink leads to a property on a report; empty: there is none.
-func propertyLink(link string, name checker.Property) string {
+// PropertyLink leads to a property on a report; empty: there is none.
+func PropertyLink(link string, name checker.Property) string {
 	if n := propertyID(name); n > 0 && link != "" {
 		return fmt.Sprintf("%s#p%d", link, n)
 	}
@@ -451,7 +451,7 @@ func isLoud(o outcome) bool { return o != asExpected && o != notApplicable }
 
 func indexCellOf(p *PropertyResult, link string) indexCell {
 	c := indexCell{Property: p.Name, Badge: verdictBadge(p.Verdict), Verdicts: p.Verdict.String(),
-		Why: p.Why, Loud: !p.Met, Link: propertyLink(link, p.Name)}
+		Why: p.Why, Loud: !p.Met, Link: PropertyLink(link, p.Name)}
 	if p.Expected != 0 || p.ByDesign || p.Verdict != checker.Holds {
 		c.Aside = expectationWords(p)
 	}

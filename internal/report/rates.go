@@ -121,6 +121,8 @@ type RateGrid struct {
 type Rate struct {
 	Runs, Judged, Violated uint64
 	Low, High              float64
+	// Wrong is why there can be no run with these settings; empty: there can.
+	Wrong string
 }
 
 // Share is the rate, of one.
@@ -147,6 +149,9 @@ type RateLine struct {
 
 // String is the rate in words: "1.56 % (1.5 to 1.62) of 900".
 func (r Rate) String() string {
+	if r.Wrong != "" {
+		return "cannot work: " + r.Wrong
+	}
 	if r.Runs == 0 {
 		return "no run"
 	}
@@ -268,6 +273,10 @@ func heatOpacity(share float64) string { return fmt.Sprintf("%.3f", 0.55*share) 
 
 func (g RateGrid) tile(c Rate, x, y string) HeatTile {
 	t := HeatTile{At: x, Opacity: "0", Text: "no run"}
+	if c.Wrong != "" {
+		t.Text, t.Title = "cannot work", fmt.Sprintf("%s %s: %s", g.X, x, c.Wrong)
+		return t
+	}
 	if c.Runs == 0 {
 		return t
 	}

@@ -58,6 +58,8 @@ type Result struct {
 	// SHA-256 in hex. Not in the JSON: a run's folder has the file itself.
 	ScenarioText   string `json:"-"`
 	ScenarioDigest string `json:"scenario_digest,omitempty"`
+	// Folder is where the run is stored; empty: that is not known.
+	Folder string `json:"-"`
 	// Checked is the file of which this is a check; empty: this is a run.
 	Checked string `json:"-"`
 	// Playground is the address under which a playground shows this run; empty: the page names the command that does.

@@ -180,6 +180,10 @@ func (r *run) spec() world.Spec {
 		WarmUp:      s.Workload.WarmUp && r.Program != nil,
 		SharedStore: s.Resource.Shared(), Postgres: s.Resource.Store == "postgres", StorePersistence: s.Resource.Persistence,
 	}
+	if first := len(r.clients) - s.Workload.Readers; s.Workload.Readers > 0 {
+		spec.Readers = r.clients[first:]
+	}
+	spec.Modes = s.Modes()
 	spec.Lock.Tokens, spec.Lock.Busy, spec.Lock.OneObject = s.Fencing.Tokens, s.Workload.Busy, s.Workload.Object == workload.OneObject
 	spec.Resource.Key, spec.Resource.Fence = "resource", s.Fencing.Check
 	if spec.SharedStore {
@@ -203,7 +207,7 @@ func (r *run) header() history.Header {
 		Scenario: r.Scenario, Variant: r.Variant.Name, World: r.World, Seed: r.Seed,
 		Started: r.Started.UTC().Format(time.RFC3339Nano), Lock: s.Lock.Algorithm, Workload: string(s.Workload.Kind),
 		Clients: r.clients, Nodes: r.nodes,
-		ChecksOrder: s.Fencing.Check.ChecksOrder(), LockKey: s.Lock.Key, Permits: s.Lock.Permits, AtLeast: int64(s.Lock.AtLeast),
+		ChecksOrder: s.Fencing.Check.ChecksOrder(), LockKey: s.Lock.Key, Permits: s.Lock.Permits, Modes: s.Modes(), AtLeast: int64(s.Lock.AtLeast),
 		Commands: s.Commands, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
 	}
 	if s.Nodes.SeveralClusters() {
@@ -215,7 +219,7 @@ func (r *run) header() history.Header {
 	if r.Program != nil {
 		h.Renews = r.Program.Has(program.Renews)
 		h.Lease = r.Program.Lease
-		if h.Lease == "" && r.Program.Has(program.HasPermits) {
+		if h.Lease == "" && (r.Program.Has(program.HasPermits) || h.Modes) {
 			h.Lease = history.LeaseClock
 		}
 		h.TTLExtra, h.TTLStep = int64(program.Duration(r.Program.TTLExtra)), int64(program.Duration(r.Program.TTLStep))
@@ -227,7 +231,7 @@ func (r *run) header() history.Header {
 				h.Quorum = 1
 			}
 		}
-		if s.Lock.Permits > 0 || !slices.Equal(s.LockKeys(r.Program), []string{program.KeyPattern}) { // it may have several
+		if s.Shares() || !slices.Equal(s.LockKeys(r.Program), []string{program.KeyPattern}) { // it may have several
 			h.LockKey = ""
 		}
 	}
@@ -391,7 +395,7 @@ func (r *run) makeSessions() {
 	for i, name := range r.clients {
 		r.sessions = append(r.sessions, &session{
 			r: r, name: name, client: r.w.Client(name), granted: r.w.NewSignal(),
-			begun: i == 0 || w.Start == workload.Together,
+			begun: i == 0 || w.Start == workload.Together, reads: i >= len(r.clients)-w.Readers,
 		})
 	}
 }

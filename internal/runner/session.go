@@ -24,6 +24,8 @@ type session struct {
 	// begun, passedOn (granted has fired) and done are guarded by run.mu; only the
 	// session's own activity sets them.
 	begun, passedOn, done bool
+	// reads: the client is a reader.
+	reads bool
 	// requestUnderWay: a request is with the client. section is that of the latest request.
 	requestUnderWay atomic.Bool
 	section         atomic.Int64
@@ -38,6 +40,9 @@ func (s *session) Do(q client.Request) client.Answer {
 	asks := history.Value{Section: q.Section, Key: q.Cell, Number: q.Number}
 	if q.Inner {
 		asks.OwnExtra().Inner = true
+	}
+	if q.F == history.Acquire && s.reads {
+		asks.OwnExtra().Shared = true
 	}
 	s.record(history.Invoke, q.F, asks, "")
 	s.requestUnderWay.Store(true)

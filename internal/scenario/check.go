@@ -25,6 +25,7 @@ func (d *decoder) check(s *Setup) {
 	if s.Lock.Program == nil {
 		d.checkAlgorithm(s)
 	}
+	d.checkReaders(s)
 	d.checkElsewhere(&s.Nodes)
 	d.checkWatch(&s.Nodes)
 	if s.Lock.TTL > 0 && s.Lock.NodeTimeout >= s.Lock.TTL && d.Sound("lock.ttl") {
@@ -71,6 +72,22 @@ func (d *decoder) checkAlgorithm(s *Setup) {
 			namesOf(algorithm.Tokens, func(t lock.Tokens) string { return string(t) })
 	}
 	d.checkSwitches(s.Lock.Mistakes, algorithm)
+}
+
+// checkReaders makes sure that readers are among the clients, and the lock knows readers.
+func (d *decoder) checkReaders(s *Setup) {
+	w := &s.Workload
+	a, known := lock.Lookup(s.Lock.Algorithm)
+	switch {
+	case w.Readers == 0 || !d.Sound("workload.readers"):
+	case w.Readers > w.Clients:
+		d.ProblemAt("workload.readers", "%s of %s", words.Count(w.Readers, "reader"), words.Count(w.Clients, "client"))
+	case s.Lock.Permits > 0:
+		d.ProblemAt("workload.readers", "a lock has permits, or readers and writers, not both")
+	case known && !a.Modes:
+		d.ProblemAt("workload.readers", "%s knows no readers: one client holds it at a time", a.Name).Hint =
+			"these do: " + strings.Join(locksThat(func(a lock.Algorithm) bool { return a.Modes }), ", ")
+	}
 }
 
 // checkPermits makes sure that a semaphore has permits, and no other lock.

@@ -91,6 +91,8 @@ var guarantees = []guaranteeRow{
 		givesUp: []checker.Blame{checker.BlamesDeath}},
 	{name: "semaphore", title: "A semaphore lets in no more clients than it has permits, and loses none",
 		decides: []checker.Property{checker.DeadlockFree, checker.WithinPermits}},
+	{name: "readers-writers", title: "Readers hold the lock beside one another, a writer holds it alone",
+		decides: []checker.Property{checker.DeadlockFree, checker.WithinPermits}},
 	{name: "at-most-once",
 		title:   "Of each tick of a scheduled job one client does the work, if the lock stays for longer than the clocks differ",
 		decides: []checker.Property{checker.AtMostOnce}},

@@ -11,13 +11,14 @@ func OfTokens() []checker.Property {
 	return []checker.Property{checker.HolderServed, checker.OrderedTokens}
 }
 
-// OfPermits are those that are judged of a semaphore alone: it has more holders than one.
+// OfPermits are those that are judged of a lock alone that several clients may hold at once.
 func OfPermits() []checker.Property { return []checker.Property{checker.WithinPermits} }
 
 // Judged are the properties that a search judges where nobody names any: the standard ones, and where tokens order the grants, those
-// of tokens. A semaphore is judged by its permits, and by those of the standard ones that are not about one holder.
+// of tokens. A lock that several clients may hold at once is judged by who holds it beside whom, and by those of the standard ones that
+// are not about one holder.
 func (s *Setup) Judged(standard []checker.Property) []checker.Property {
-	if s.Lock.Permits > 0 {
+	if s.Shares() {
 		standard = slices.DeleteFunc(slices.Clone(standard), checker.Property.OfOneHolder)
 		return append(standard, OfPermits()...)
 	}

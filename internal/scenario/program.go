@@ -109,7 +109,7 @@ func (Abilities) Tag() string {
 func (s *Setup) NotApplicable(r *program.Ready) string {
 	for _, reason := range []func(*program.Ready) string{
 		s.takesNoLock, s.wantsOtherNodes, s.wantsRedis, s.wantsOtherTTL,
-		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsOneObject, s.wantsPermits, s.wantsAtLeast, s.wantsExtension, s.wantsLeaseToEnd,
+		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsOneObject, s.wantsPermits, s.wantsModes, s.wantsAtLeast, s.wantsExtension, s.wantsLeaseToEnd,
 		s.wantsForgetting,
 		s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
 	} {
@@ -237,6 +237,13 @@ func (s *Setup) wantsOneObject(r *program.Ready) string {
 		return "" // a built-in lock has one object for each client
 	}
 	return "its client uses one lock object for all that it asks, and the program makes a new one each time, or knows none"
+}
+
+func (s *Setup) wantsModes(r *program.Ready) string {
+	if !s.Modes() || r.Has(program.HasModes) {
+		return ""
+	}
+	return "the lock is to have readers, and one client holds it at a time"
 }
 
 func (s *Setup) wantsPermits(r *program.Ready) string {

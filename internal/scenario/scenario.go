@@ -216,8 +216,17 @@ func (s *Setup) Demanded() []checker.Property {
 
 // Subject is what is judged, as far as it decides by which properties.
 func (s *Setup) Subject() checker.Subject {
-	return checker.Subject{Workload: s.Workload.Kind, Program: s.Lock.Program != nil, Semaphore: s.Lock.Permits > 0}
+	return checker.Subject{Workload: s.Workload.Kind, Program: s.Lock.Program != nil, Shares: s.Shares()}
 }
+
+// Modes reports that the lock has readers and writers.
+func (s *Setup) Modes() bool {
+	a, _ := lock.Lookup(s.Lock.Algorithm)
+	return a.Modes || s.Workload.Readers > 0
+}
+
+// Shares reports that several clients may hold the lock at once: it is a semaphore, or has readers.
+func (s *Setup) Shares() bool { return s.Lock.Permits > 0 || s.Modes() }
 
 // ExpectedVerdict is what the scenario's file says of a property. The zero verdict
 // stands for the word anything.

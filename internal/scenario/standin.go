@@ -67,6 +67,9 @@ func Describe(c lock.Config, version string) program.Ready {
 	if a.Semaphore {
 		r.Can = append(r.Can, program.HasPermits)
 	}
+	if a.Modes {
+		r.Can = append(r.Can, program.HasModes)
+	}
 	if a.StaysAtLeast {
 		r.Can = append(r.Can, program.StaysAtLeast)
 	}
@@ -145,6 +148,9 @@ func (s *StandIn) NotApplicable(setup *Setup) string {
 	a, _ := lock.Lookup(s.BuiltIn.Algorithm)
 	if setup.Lock.Permits == 0 && s.Program == nil && a.Semaphore {
 		return "one client is to hold the lock at a time, and it has permits"
+	}
+	if !setup.Modes() && s.Program == nil && a.Modes {
+		return "one client is to hold the lock at a time, and it has readers"
 	}
 	if s.Program == nil && a.Replicas && !setup.Nodes.Replicated() {
 		return "it waits for a replica, and the nodes have none"

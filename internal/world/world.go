@@ -45,6 +45,10 @@ type Spec struct {
 	// Clients by name, in order.
 	Clients []string
 	Lock    lock.Config
+	// Readers are the clients that take the lock shared.
+	Readers []string
+	// Modes: the lock has readers and writers.
+	Modes bool
 	// LockKeys are patterns of the keys that a lock program writes, with {key} for the
 	// lock's key and * for anything.
 	LockKeys []string
@@ -68,8 +72,19 @@ type Spec struct {
 	Needs []Power
 }
 
-// RecordsKeys reports that what becomes of the lock's keys is recorded: those of a built-in semaphore have several owners.
-func (s *Spec) RecordsKeys() bool { return s.Lock.Permits == 0 || len(s.LockKeys) > 0 }
+// RecordsKeys reports that what becomes of the lock's keys is recorded: those of a built-in lock that several clients can hold have
+// several owners.
+func (s *Spec) RecordsKeys() bool { return !s.Shares() || len(s.LockKeys) > 0 }
+
+// Shares reports that several clients may hold the lock at once.
+func (s *Spec) Shares() bool { return s.Modes || s.Lock.Permits > 0 }
+
+// LockOf is the lock as a client asks for it.
+func (s *Spec) LockOf(client string) lock.Config {
+	c := s.Lock
+	c.Shared = slices.Contains(s.Readers, client)
+	return c
+}
 
 // LockSlot is the slot of the lock's key, where the nodes are a Redis Cluster.
 func (s *Spec) LockSlot() int {

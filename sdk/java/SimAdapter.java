@@ -55,7 +55,7 @@ public final class SimAdapter {
 
         /** What it can: validity, renew, lost, extend, forget, token, owner, busy, setup-again, sentinel,
          *  no-ttl (a ttl of null is none), one-object (the lock object is what Setup.lockObject gives), permits (Setup.permits is how many clients may
-         *  hold the lock at once), at-least (the lock stays for Setup.atLeast, also if it is released before). */
+         *  hold the lock at once), modes (the lock has readers and writers, and with Setup.shared the client is a reader), at-least (the lock stays for Setup.atLeast, also if it is released before). */
         public Program can(String... can) { return with("can", List.of(can)); }
 
         /** Another field of the message ready: homepage, points (a List), ttl_min_ms, ttl_step_ms, ttl_extra_ms, store, lease,
@@ -72,7 +72,7 @@ public final class SimAdapter {
     /** What the simulator asks for. Times are in milliseconds; null: not told. */
     public record Setup(String client, BigInteger seed, String key, Double ttl, Double nodeTimeout, Map<String, Object> options,
             List<Node> nodes, String topology, List<Node> sentinels, String master, List<String> points, boolean oneObject, int permits,
-            double atLeast) {
+            double atLeast, boolean shared) {
 
         /** The lock object to ask with: a new one, or the first one again, as the simulator asks. */
         @SuppressWarnings("unchecked")
@@ -253,7 +253,7 @@ public final class SimAdapter {
                     (String) of.get("key"), number(of, "ttl_ms"), number(of, "node_timeout_ms"), object(of.get("options")), nodes(m, "nodes"),
                     (String) m.get("topology"), nodes(m, "sentinels"), (String) m.get("master"), points,
                     Boolean.TRUE.equals(m.get("one_object")), number(of, "permits") == null ? 1 : number(of, "permits").intValue(),
-                    number(of, "at_least_ms") == null ? 0 : number(of, "at_least_ms")));
+                    number(of, "at_least_ms") == null ? 0 : number(of, "at_least_ms"), "shared".equals(of.get("mode"))));
             send(line("set-up"));
         } catch (Unsupported err) {
             send(line("unsupported", "why", err.getMessage()));

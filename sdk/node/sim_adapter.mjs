@@ -94,7 +94,8 @@ function takeOutput() {
  *  extend, forget: then nothing but the library refers to a lock whose grant is dropped; token, owner, busy: then the event loop
  *  is kept busy after each grant for as long as the
  *  simulator asks, setup-again, no-ttl: a ttl of null is none, and one-object: where setup.oneObject is true, one lock object
- *  of the library is used for all grants, and permits: setup.permits is how many clients may hold the lock at once, and
+ *  of the library is used for all grants, and permits: setup.permits is how many clients may hold the lock at once,
+ *  modes: the lock has readers and writers, and with setup.shared the client is a reader, and
  *  at-least: the lock stays for setup.atLeast, also if it is released before; lease is 'ttl' if the key's value keeps the lease, and
  *  about one line: which lock, its client library, its timeouts and retries. openLock gets
  *  the setup, connects to the nodes, and returns a function that gets the lock once more: it takes
@@ -149,7 +150,7 @@ async function setUp(program, openLock, m, text) {
   while (closers.length > 0) await closers.pop()()
   if (program.can?.includes('setup-again')) beginRandom()
   const { client, topology, master, nodes = [], sentinels = [], points = [] } = m
-  const { key, ttl_ms: ttl, node_timeout_ms: nodeTimeout, options = {}, permits = 1, at_least_ms: atLeast = 0 } = m.lock
+  const { key, ttl_ms: ttl, node_timeout_ms: nodeTimeout, options = {}, permits = 1, mode, at_least_ms: atLeast = 0 } = m.lock
   busy = m.busy_ms ?? 0
   const oneObject = m.one_object ?? false
   let object
@@ -159,7 +160,7 @@ async function setUp(program, openLock, m, text) {
   const onClose = (close) => closers.push(close) // calls it before the lock is opened again
   try {
     acquire = await openLock({ client, seed, key, ttl, nodeTimeout, options, nodes, topology, sentinels, master, points, point, onClose,
-      oneObject, lockObject, permits, atLeast })
+      oneObject, lockObject, permits, shared: mode === 'shared', atLeast })
   } catch (err) {
     if (!(err instanceof Unsupported)) throw err
     return send({ type: 'unsupported', why: err.message })

@@ -40,7 +40,7 @@ final class Unsupported extends \RuntimeException {}
 /** What a lock program says of itself: its class (quorum, single, session or other), patterns of
  *  what the library writes, a list of validity, renew, lost, extend, forget, token, owner, busy, setup-again,
  *  no-ttl (a ttl of null is none), one-object (the lock object is what Setup::lockObject gives), permits (Setup::$permits is how
- *  many clients may hold the lock at once), at-least (the lock stays for Setup::$atLeast, also if it is released before). tick is called
+ *  many clients may hold the lock at once), modes (the lock has readers and writers, and with Setup::$shared the client is a reader), at-least (the lock stays for Setup::$atLeast, also if it is released before). tick is called
  *  every 20 ms while no request is under way: for a lock that renews itself, or sees a loss. lease
  *  is 'ttl' if the key's value keeps the lease, whatever end the key has; about is one line: which lock,
  *  its client library, its timeouts and retries. Keys live
@@ -68,7 +68,7 @@ final class Setup
         public ?float $nodeTimeout, public array $options, public array $nodes, public ?string $topology,
         public array $sentinels, public ?string $master, public array $points, private Conversation $with,
         public bool $oneObject = false, public int $permits = 1, public float $atLeast = 0,
-        private mixed $object = null) {}
+        public bool $shared = false, private mixed $object = null) {}
 
     /** The lock object to ask with: a new one, or the first one again, as the simulator asks. */
     public function lockObject(callable $make): mixed
@@ -216,7 +216,8 @@ final class Conversation
             $this->acquire = ($this->openLock)(new Setup($m['client'] ?? null, $m['seed'] ?? null, $m['lock']['key'],
                 $seconds('ttl_ms'), $seconds('node_timeout_ms'), $m['lock']['options'] ?? [], $nodes('nodes'),
                 $m['topology'] ?? null, $nodes('sentinels'), $m['master'] ?? null, $m['points'] ?? [], $this,
-                $m['one_object'] ?? false, $m['lock']['permits'] ?? 1, $seconds('at_least_ms') ?? 0))(...);
+                $m['one_object'] ?? false, $m['lock']['permits'] ?? 1, $seconds('at_least_ms') ?? 0,
+                ($m['lock']['mode'] ?? '') === 'shared'))(...);
         } catch (Unsupported $e) {
             send(['type' => 'unsupported', 'why' => $e->getMessage()]);
             return;

@@ -97,6 +97,7 @@ class Setup:
     one_object: bool = False
     permits: int = 1  # how many clients may hold the lock at once, of a program that can have permits
     at_least: float = 0  # for how long the lock stays, also if it is released before, of a program that can at-least
+    shared: bool = False  # the client is a reader, of a program that can modes: its lock has readers and writers
     _object: Any = None
 
     def lock_object(self, make: Callable[[], Any]) -> Any:
@@ -229,7 +230,7 @@ def _set_up(open_lock, work, m):
             m.get("client"), m.get("seed"), lock["key"], _seconds(lock, "ttl_ms"), _seconds(lock, "node_timeout_ms"),
             lock.get("options") or {}, nodes, m.get("topology"), sentinels, m.get("master"), m.get("points") or [],
             bool(m.get("one_object")), lock.get("permits") or 1,
-            _seconds(lock, "at_least_ms") or 0))
+            _seconds(lock, "at_least_ms") or 0, lock.get("mode") == "shared"))
     except Unsupported as err:
         _send({"type": "unsupported", "why": str(err)})
         return

@@ -40,7 +40,7 @@ module SimAdapter
 
   # What the simulator asks for. Times are in seconds; nil: not told.
   Setup = Struct.new(:client, :seed, :key, :ttl, :node_timeout, :options, :nodes, :topology, :sentinels, :master, :points,
-                     :one_object, :permits, :at_least) do
+                     :one_object, :permits, :at_least, :shared) do
     # The lock object to ask with: a new one from the block, or the first one again, as the simulator asks.
     def lock_object = one_object ? (@object ||= yield) : yield
 
@@ -106,7 +106,8 @@ module SimAdapter
   # is dropped), token, owner, busy (then the thread that got the lock computes
   # after each grant for as long as the simulator asks), setup-again, no-ttl (a ttl of nil is none),
   # one-object (the lock object is what setup.lock_object gives), permits (setup.permits is how many clients
-  # may hold the lock at once), at-least (the lock stays for setup.at_least, also if it is released before).
+  # may hold the lock at once), modes (the lock has readers and writers, and with setup.shared the client
+  # is a reader), at-least (the lock stays for setup.at_least, also if it is released before).
   # More: homepage, points, ttl_min_ms, ttl_step_ms,
   # lease ("ttl": the key's value keeps the lease, whatever end the key has), about (one line: which lock,
   # its client library, its timeouts and retries).
@@ -174,7 +175,7 @@ module SimAdapter
       nodes, sentinels = %w[nodes sentinels].map { |some| (m[some] || []).map { |n| Node.new(*n.values_at(*Node.members.map(&:to_s))) } }
       @acquire = open_lock.call(Setup.new(m["client"], m["seed"], lock["key"], ttl, node_timeout, lock["options"] || {},
                                           nodes, m["topology"], sentinels, m["master"], m["points"] || [], m["one_object"] || false,
-                                          lock["permits"] || 1, (lock["at_least_ms"] || 0) / 1e3))
+                                          lock["permits"] || 1, (lock["at_least_ms"] || 0) / 1e3, lock["mode"] == "shared"))
       say({type: "set-up"})
     rescue Unsupported => e
       say({type: "unsupported", why: text(e)})

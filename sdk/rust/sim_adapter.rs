@@ -72,6 +72,7 @@ impl Program {
     /// What it can: validity, renew, lost, extend, forget, token, owner, busy, setup-again, sentinel, cluster,
     /// no-ttl (a ttl of None is none), one-object (the lock object is what Setup::lock_object gives),
     /// permits (Setup::permits is how many clients may hold the lock at once),
+    /// modes (the lock has readers and writers, and with Setup::shared the client is a reader),
     /// at-least (the lock stays for Setup::at_least, also if it is released before).
     pub fn can(self, can: &[&str]) -> Program {
         self.with("can", can)
@@ -131,6 +132,7 @@ pub struct Setup {
     pub one_object: bool,
     pub permits: u64, // how many clients may hold the lock at once; 1 unless the program can have permits
     pub at_least: Duration, // for how long the lock stays, also if it is released before; zero unless the program can at-least
+    pub shared: bool, // the client is a reader; false unless the program can modes
     object: Arc<Mutex<Option<Box<dyn Any + Send>>>>,
 }
 
@@ -410,6 +412,7 @@ impl Setup {
             one_object: m.get("one_object") == &Json::Bool(true),
             permits: lock.get("permits").whole().max(1),
             at_least: time("at_least_ms").unwrap_or_default(),
+            shared: lock.get("mode").text() == Some("shared"),
             object: Arc::default(),
         }
     }

@@ -26,6 +26,16 @@ type way struct {
 	Findings  []found
 }
 
+// Thumb is a picture of it: of the first variant that violates something; nil: there is none.
+func (w *way) Thumb() *variant {
+	for _, sc := range w.Scenarios {
+		if v := sc.variant(""); v.Picture != "" && v.violates() {
+			return v
+		}
+	}
+	return nil
+}
+
 // found is a finding about a library that belongs to the guarantee.
 type found struct{ Title, File string }
 

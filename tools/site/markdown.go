@@ -36,6 +36,31 @@ type document struct {
 	HTML template.HTML
 	// Text is what is below its heading, as it is in the file.
 	Text string
+	// Contents are its headings of the second level, where there are so many that a reader wants to see them first.
+	Contents []section
+}
+
+// section is a heading with its anchor.
+type section struct{ ID, Text string }
+
+// leastContents is from how many headings on a page begins with a list of them.
+const leastContents = 4
+
+// contentsOf lists the headings of the second level.
+func contentsOf(tree ast.Node, source []byte) (list []section) {
+	for n := tree.FirstChild(); n != nil; n = n.NextSibling() {
+		h, ok := n.(*ast.Heading)
+		if !ok || h.Level != 2 {
+			continue
+		}
+		if id, ok := h.AttributeString("id"); ok {
+			list = append(list, section{fmt.Sprintf("%s", id), plain(h, source)})
+		}
+	}
+	if len(list) < leastContents {
+		return nil
+	}
+	return list
 }
 
 // convert reads a file of Markdown of the repository, for a page of the site. Its heading becomes the title.
@@ -61,6 +86,7 @@ func (s *site) convert(file, target string) (*document, error) {
 	if first, ok := first.(*ast.Paragraph); ok {
 		d.Lead = plain(first, source)
 	}
+	d.Contents = contentsOf(tree, source)
 	s.replaceFigures(tree, source, target)
 	labelCells(tree, source)
 	if err := s.redirect(tree, source, file, target); err != nil {

@@ -204,7 +204,7 @@ func (s *site) scenarioPages() error {
 	var groups []*group
 	for _, g := range scenario.Guarantees() {
 		if list := s.of(g); len(list) > 0 {
-			groups = append(groups, &group{g, list})
+			groups = append(groups, &group{g, list, s.way(g)})
 		}
 	}
 	p := &page{File: "scenarios/index.html", Title: "All experiments",
@@ -217,6 +217,8 @@ func (s *site) scenarioPages() error {
 type group struct {
 	Guarantee scenario.Guarantee
 	Scenarios []*shown
+	// Way is the page about it; nil: there is none.
+	Way *way
 }
 
 func (s *site) of(g scenario.Guarantee) (list []*shown) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/text"
 	"golang.org/x/net/html"
@@ -408,6 +409,25 @@ func TestInTheBrowser(t *testing.T) {
 	b.Do(chromedp.Navigate(root + "/search.html?q=%3Cimg+src=x%3E"))
 	if n := tab.Eval[int](b, `document.querySelectorAll("main img").length`); n != 0 {
 		t.Error("what was searched for became part of the page")
+	}
+	// The field at the top finds while somebody types, from any page, and the keyboard leads to what it found.
+	b.Do(chromedp.Navigate(root+"/guide/paused-holder.html"), chromedp.SendKeys(chromedp.CSS("header .find input"), "two primaries"),
+		chromedp.WaitVisible(chromedp.CSS(".hits a")), chromedp.KeyEvent(kb.ArrowDown))
+	if got := tab.Eval[string](b, `document.activeElement.href`); !strings.HasPrefix(got, root+"/") || !strings.HasSuffix(got, ".html") {
+		t.Errorf("the arrow leads to %q", got)
+	}
+	b.Size(390, 900)
+	if got := tab.Eval[int](b, `document.documentElement.scrollWidth`); got > 390 {
+		t.Errorf("what the search found makes the page %d px wide on a phone", got)
+	}
+	// A long page begins with its contents, and each way to fail has a picture. A title says what fails, the line below it what should not.
+	b.Do(chromedp.Navigate(root + "/reference/scenario.html"))
+	if n := tab.Eval[int](b, `document.querySelectorAll("nav.contents a").length`); n < 4 {
+		t.Errorf("the contents of a long page have %d entries", n)
+	}
+	b.Do(chromedp.Navigate(root + "/index.html"))
+	if n := tab.Eval[int](b, `[...document.querySelectorAll(".ways li")].filter((li) => !li.querySelector("img") || !li.textContent.includes("guarantee that fails")).length`); n > 3 {
+		t.Errorf("%d ways have no picture, or do not say which guarantee fails", n)
 	}
 	b.Do(chromedp.Navigate(root + "/guide/paused-holder.html"))
 	b.Do(chromedp.Click(chromedp.CSS("a.play")))

@@ -72,15 +72,8 @@ func hasPermits(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	a, err := s.acquire(ctx, c3, s.ttl()/8)
-	if err != nil {
+	if err := s.keepsOut(ctx, c3, "c3 got the lock while c1 and c2 held it, and it has 2 permits", mend, h1, h2); err != nil {
 		return err
-	}
-	if (!s.inTime(h1) || !s.inTime(h2)) && !s.ready.Has(program.Renews) {
-		return errLate
-	}
-	if a.Type == program.Acquired {
-		return c3.finding("c3 got the lock while c1 and c2 held it, and it has 2 permits", "refused or unknown, as long as both hold it", mend)
 	}
 	if err := s.give(ctx, c1, h1); err != nil {
 		return err
@@ -93,6 +86,58 @@ func hasPermits(ctx context.Context, s *suite) error {
 		return err
 	}
 	return s.give(ctx, c2, h2)
+}
+
+// hasModes lets two readers hold the lock at once, and sees that a writer is refused meanwhile and gets it once both have given it back, and
+// that a reader is refused beside the writer.
+func hasModes(ctx context.Context, s *suite) error {
+	s.closeAll()
+	defer s.closeAll()
+	const mend = `let readers (lock.mode in setup is "shared") hold the lock beside one another, and a writer alone; ` +
+		`or do not say that the program can "modes"`
+	s.mode = program.Shared
+	c1, h1, err := s.takes(ctx, "c1")
+	if err != nil {
+		return err
+	}
+	c2, h2, err := s.takes(ctx, "c2")
+	if err != nil {
+		return amend(err, "c1 held it, and both read", mend)
+	}
+	s.mode = program.Exclusive
+	c3, err := s.client(ctx, "c3")
+	if err != nil {
+		return err
+	}
+	if err := s.keepsOut(ctx, c3, "c3, a writer, got the lock while c1 and c2 read", mend, h1, h2); err != nil {
+		return err
+	}
+	if err := errors.Join(s.give(ctx, c1, h1), s.give(ctx, c2, h2)); err != nil {
+		return err
+	}
+	h3, err := s.get(ctx, c3)
+	if err != nil {
+		return amend(err, "both readers had given it back", "let the lock be free once its last reader has released it")
+	}
+	if err := s.keepsOut(ctx, c1, "c1, a reader, got the lock while c3 wrote", mend, h3); err != nil {
+		return err
+	}
+	return s.give(ctx, c3, h3)
+}
+
+// keepsOut wants a client to be refused while others hold the lock.
+func (s *suite) keepsOut(ctx context.Context, c *client, saw, mend string, holders ...held) error {
+	a, err := s.acquire(ctx, c, s.ttl()/8)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(holders, func(h held) bool { return !s.inTime(h) }) && !s.ready.Has(program.Renews) {
+		return errLate
+	}
+	if a.Type == program.Acquired {
+		return c.finding(saw, "refused or unknown, as long as it is held", mend)
+	}
+	return nil
 }
 
 // staysAtLeast gives a lock back that is to stay for half a TTL, and sees that another client is refused meanwhile, and gets it before the

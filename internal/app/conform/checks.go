@@ -86,6 +86,8 @@ var checks = []check{
 		needs: program.KeepsOneObject, inRedis: true, atKeys: true, run: keepsOneObject},
 	{name: "permits", title: "lets in as many clients as there are permits, and one more after a release", ofLock: true, guarantee: semaphore,
 		needs: program.HasPermits, inRedis: true, run: hasPermits},
+	{name: "modes", title: "lets readers in together, and a writer alone", ofLock: true, guarantee: readers,
+		needs: program.HasModes, inRedis: true, run: hasModes},
 	{name: "at-least", title: "stays for a while after its release, and is free then", ofLock: true, guarantee: atMostOnce,
 		needs: program.StaysAtLeast, run: staysAtLeast},
 	{name: "busy", title: "keeps itself busy after a grant, and goes on", needs: program.KeepsBusy, run: busy},
@@ -108,6 +110,7 @@ const (
 	deadHolder   = "dead-holder"
 	withoutTTL   = "without-ttl"
 	semaphore    = "semaphore"
+	readers      = "readers-writers"
 	atMostOnce   = "at-most-once"
 	deadMinority = "dead-minority"
 	progress     = "progress"

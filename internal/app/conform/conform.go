@@ -175,7 +175,7 @@ func (s *suite) make(ctx context.Context, c check, done *Check) error {
 	pace, end := machine.WatchPace()
 	defer end()
 	for try := 1; ; try++ {
-		s.notes, s.slowest, s.patient, s.disturbed, s.endless, s.oneObject, s.permits, s.atLeast = nil, slowest{}, 0, false, false, false, 0, 0
+		s.notes, s.slowest, s.patient, s.disturbed, s.endless, s.oneObject, s.permits, s.mode, s.atLeast = nil, slowest{}, 0, false, false, false, 0, "", 0
 		pace.Begin()
 		err := s.fresh(ctx)
 		if err == nil {
@@ -236,6 +236,8 @@ type suite struct {
 	// endless: setup is without a TTL. oneObject: it asks for one lock object. permits: it says so many; 0: it says nothing of them.
 	endless, oneObject bool
 	permits            int
+	// mode is how the clients that are set up next take the lock; empty: setup says nothing of that.
+	mode program.Mode
 	// atLeast is for how long setup says that the lock stays; 0: it says nothing of that.
 	atLeast time.Duration
 	// deadNode is how long a client needed where a node was dead; 0: no longer than it may.
@@ -377,7 +379,7 @@ func (s *suite) setUp(ctx context.Context, c *client, name string, points []stri
 	err := c.setUp(ctx, program.Setup{
 		Client: name, Seed: 1, Nodes: s.nodes.told, Topology: program.Independent, Points: points, BusyMS: program.MS(busy),
 		OneObject: s.oneObject,
-		Lock: program.Lock{Key: s.Key, TTLMS: ttl, NodeTimeoutMS: program.MS(s.nodeTimeout()), Permits: s.permits,
+		Lock: program.Lock{Key: s.Key, TTLMS: ttl, NodeTimeoutMS: program.MS(s.nodeTimeout()), Permits: s.permits, Mode: s.mode,
 			AtLeastMS: program.MS(s.atLeast), Options: []byte("{}")},
 	}, cmp.Or(s.patient, min(s.Patience, program.ReadyWithin)))
 	if err != nil {

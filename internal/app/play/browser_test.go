@@ -122,3 +122,70 @@ func served(t testing.TB, dir string) string {
 	t.Cleanup(s.Close)
 	return s.URL + "/"
 }
+
+// The page has a picture before its engine runs, and within a second. An address that names another experiment has none: it would be the
+// wrong one.
+func TestFirstPicture(t *testing.T) {
+	b := tab.New(t)
+	b.Size(1400, 1000)
+	path := filepath.Join(t.TempDir(), "play.html")
+	if err := os.WriteFile(path, page(t), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// What is seen is kept as it was before the engine answered.
+	watch := `new Promise((done) => {
+		const seen = { first: null, ready: null, both: false };
+		const look = () => {
+			const first = document.getElementById("first"), root = document.getElementById("play");
+			const shown = first?.querySelector("svg.picture")?.getBoundingClientRect().height > 0;
+			if (shown && seen.first === null) seen.first = performance.now();
+			if (root?.dataset.state === "ready" && !first) return done({ ...seen, ready: performance.now(),
+				paint: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? -1 });
+			setTimeout(look, 5);
+		};
+		look();
+	})`
+	type seen struct{ First, Ready, Paint float64 }
+	b.Do(chromedp.Navigate("file://" + path))
+	got := tab.Eval[seen](b, watch)
+	t.Logf("painted after %.0f ms, the engine was ready after %.0f ms", got.Paint, got.Ready)
+	if got.First == 0 {
+		t.Error("nothing was drawn before the engine was ready")
+	}
+	if got.Paint < 0 || got.Paint > 1000 && got.Paint > got.Ready/2 {
+		t.Errorf("the first picture came after %.0f ms, the engine's after %.0f ms", got.Paint, got.Ready)
+	}
+	settled(b)
+	if got := outcome(b); !strings.Contains(got, "violated") {
+		t.Errorf("the engine then shows %q", got)
+	}
+	b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate("file://"+path+"#scenario=clock-jump&seed=3"))
+	if other := tab.Eval[seen](b, watch); other.First != 0 {
+		t.Errorf("the picture of another experiment was shown after %.0f ms", other.First)
+	}
+	if got := tab.Eval[string](b, `playground.answer.name`); got != "clock-jump" {
+		t.Errorf("the address shows %q", got)
+	}
+}
+
+// The first click on "Measure how often" gives a map, with scenarios of different kinds. Package engine tries all that there are.
+func TestFirstClickMeasures(t *testing.T) {
+	names := []string{"gc-pause", "sentinel-paused-primary", "multi-exec", "semaphore-counter"}
+	b, _ := open(t, "#scenario="+names[0])
+	for _, name := range names {
+		tab.Eval[any](b, `playground.load({ yaml: playground.offer.scenarios.find((s) => s.name === "`+name+`").yaml, variant: "", seed: "1", window: null })`)
+		settled(b)
+		got := tab.Eval[string](b, `new Promise((done) => {
+			const panel = document.querySelector('.panel[aria-label="How often"]'), button = panel.querySelector("button.main");
+			const [steps, runs] = panel.querySelectorAll("select");
+			[steps.value, runs.value] = [5, 20];
+			button.click();
+			const look = () => button.textContent === "Stop" ? setTimeout(look, 20)
+				: done(panel.querySelectorAll(".tile").length + " tiles; " + panel.querySelector(".progress").textContent);
+			look();
+		})`)
+		if n, _, _ := strings.Cut(got, " "); len(n) < 1 || n == "0" || strings.Contains(got, "hint:") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

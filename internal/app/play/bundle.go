@@ -134,10 +134,10 @@ func (b *Bundle) Store(dir string) error {
 // Source is what to compile: a folder with this project, or a version of it.
 type Source struct{ Dir, Version string }
 
-// module is this project, and main its engine.
+// module is this project, and program its engine.
 const (
-	module = "github.com/redlock-sim/redlock-sim"
-	engine = module + "/internal/app/play/wasm"
+	module  = "github.com/redlock-sim/redlock-sim"
+	program = module + "/internal/app/play/wasm"
 )
 
 // Build compiles the engine with the Go toolchain, and gives it a stamp.
@@ -155,14 +155,14 @@ func Build(ctx context.Context, from Source, stamp string) (*Bundle, error) {
 	// Without inlining the engine is a tenth smaller and hardly slower.
 	flags := []string{"-trimpath", "-gcflags=all=-l", "-ldflags=-s -w -X main.stamp=" + stamp}
 	env := append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS"))
-	cmd := exec.CommandContext(ctx, tool, append(append([]string{"build"}, flags...), "-o", out, engine)...)
+	cmd := exec.CommandContext(ctx, tool, append(append([]string{"build"}, flags...), "-o", out, program)...)
 	cmd.Dir = from.Dir
 	if from.Dir == "" { // go install writes where GOPATH says; what it has fetched stays where it is
 		cache, err := goEnv(ctx, tool, "GOMODCACHE")
 		if err != nil {
 			return nil, err
 		}
-		cmd = exec.CommandContext(ctx, tool, append(append([]string{"install"}, flags...), engine+"@"+from.Version)...)
+		cmd = exec.CommandContext(ctx, tool, append(append([]string{"install"}, flags...), program+"@"+from.Version)...)
 		cmd.Dir = dir
 		env = append(env, "GOPATH="+dir, "GOBIN=", "GOMODCACHE="+cache, "GOWORK=off")
 		out = filepath.Join(dir, "bin", "js_wasm", "wasm")
@@ -213,7 +213,7 @@ func compressed(file string) ([]byte, error) {
 func SourcesStamp(ctx context.Context, dir string) (string, error) {
 	const format = `{{if .Module}}{{if .Module.Main}}{{$d := .Dir}}` +
 		`{{range .GoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{range .EmbedFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`
-	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-f", format, engine)
+	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-f", format, program)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 	list, err := cmd.Output()
 	if err != nil {

@@ -79,8 +79,12 @@ func (b *Bundle) Page() (html []byte, policy string, err error) {
 		"{ address: true, packed: document.getElementById(\"engine\").textContent });\n"
 	style := Stylesheet()
 	policy = fmt.Sprintf("default-src 'none'; style-src %s; "+
-		"script-src %s 'wasm-unsafe-eval'; worker-src blob:; img-src data:; base-uri 'none'; form-action 'none'",
-		sourceHash(style), sourceHash(script))
+		"script-src %s %s 'wasm-unsafe-eval'; worker-src blob:; img-src data:; base-uri 'none'; form-action 'none'",
+		sourceHash(style), sourceHash(own), sourceHash(script))
+	picture, err := firstPicture()
+	if err != nil {
+		return nil, "", err
+	}
 	t, err := template.New("page").Parse(file("page.tmpl"))
 	if err != nil {
 		return nil, "", err
@@ -88,10 +92,12 @@ func (b *Bundle) Page() (html []byte, policy string, err error) {
 	var out bytes.Buffer
 	err = t.Execute(&out, struct {
 		Policy string
+		First  *first
+		Own    template.JS
 		Style  template.CSS
 		Packed template.HTML
 		Script template.JS
-	}{policy, template.CSS(style), template.HTML(base64.StdEncoding.EncodeToString(b.Wasm)), template.JS(script)})
+	}{policy, picture, own, template.CSS(style), template.HTML(base64.StdEncoding.EncodeToString(b.Wasm)), template.JS(script)})
 	return out.Bytes(), policy, err
 }
 

@@ -142,10 +142,12 @@ type Check struct {
 	Model  string `json:"model,omitempty"`
 	Format string `json:"format,omitempty"`
 	// Initial is the initial value, NilRead the value that a read of nil stands for; empty: those of the file.
-	Initial    string `json:"initial,omitempty"`
-	NilRead    string `json:"nil-read,omitempty"`
-	Permits    int    `json:"permits"`
-	Reentrancy int    `json:"reentrancy,omitempty"`
+	Initial string `json:"initial,omitempty"`
+	NilRead string `json:"nil-read,omitempty"`
+	// ClockError bounds the difference between the clocks of any two hosts that wrote lock logs; nothing else needs it.
+	ClockError Duration `json:"clock-error,omitempty"`
+	Permits    int      `json:"permits"`
+	Reentrancy int      `json:"reentrancy,omitempty"`
 	// Timeout and Memory (in MiB) bound the work; beyond them the verdict is undecided.
 	Timeout Duration `json:"timeout"`
 	Memory  int64    `json:"memory"`

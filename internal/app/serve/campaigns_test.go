@@ -3,6 +3,7 @@ package serve_test
 import (
 	"context"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,9 +19,10 @@ func TestCampaigns(t *testing.T) {
 	hostile := "<script>alert(1)</script>"
 	list := []serve.Campaign{
 		{ID: 2, Name: hostile, Variant: "fenced", State: "running", Running: true,
-			Facts:    []serve.CampaignFact{{Name: "runs", Value: "5k of 10k"}},
-			Violated: []serve.CampaignFact{{Name: "exclusive-lease", Value: "3"}},
-			Points:   []serve.CampaignPoint{{After: time.Second, Behaviours: 10}, {After: 2 * time.Second, Behaviours: 20}}},
+			Facts: []serve.CampaignFact{{Name: "runs", Value: "5k of 10k"}},
+			Violated: []serve.CampaignClass{{Name: "exclusive-lease", Runs: "3", Share: "0.06 %",
+				Found: []string{"gc-pause-exclusive-lease-7", "../../etc", "gc-pause-exclusive-lease-8"}}, {Name: "backed-grant", Runs: "1"}},
+			Points: []serve.CampaignPoint{{After: time.Second, Behaviours: 10}, {After: 2 * time.Second, Behaviours: 20}}},
 		{ID: 1, Name: "gc-pause", State: "done"},
 	}
 	h, err := serve.New(serve.Options{Dir: dir, Campaigns: func(context.Context) ([]serve.Campaign, error) { return list, nil }})
@@ -28,10 +30,12 @@ func TestCampaigns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
+	put(t, filepath.Join(dir, "found"), "gc-pause-exclusive-lease-7", "20261120-204501-7", reporttest.GCPause())
 	code, body, _ := get(t, h, "/campaigns")
 	reporttest.Sound(t, "campaigns", []byte(body))
 	for _, want := range []string{"2 campaigns", "5k of 10k", "exclusive-lease",
-		`points="0,120 300.0,60.0 600.0,0.0"`, "20 after 2s", "&lt;script&gt;", "No violation was found yet", "refresh"} {
+		`points="0,120 300.0,60.0 600.0,0.0"`, "20 after 2s", "<li>10</li>", "<span>1s</span>", "0.06 %",
+		`href="/stored/found/gc-pause-exclusive-lease-7/20261120-204501-7/"`, "sim campaign report 2", "&lt;script&gt;", "No violation was found yet", "refresh"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -165,7 +165,7 @@ func (x *index) look(scenario string, stale *[]*entry) (s *shelf, changed bool) 
 		s, changed = &shelf{seen{info.ModTime(), x.begun}, map[string]*entry{}}, true
 		names, _ := x.h.subfolders(scenario)
 		for _, name := range names {
-			if s.runs[name] = (&entry{id: runID{scenario, name}}); old != nil && old.runs[name] != nil {
+			if s.runs[name] = (&entry{id: runID{"", scenario, name}}); old != nil && old.runs[name] != nil {
 				s.runs[name] = old.runs[name]
 			}
 		}

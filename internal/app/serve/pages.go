@@ -68,7 +68,8 @@ type listPage struct {
 	Delete   string
 	ReadOnly bool
 	Live     bool
-	// Campaigns: there is a page of them.
+	// Groups are what else there is to see. Campaigns: there is a page of them.
+	Groups    []group
 	Campaigns bool
 	// Playground: there is one to lead to.
 	Playground bool
@@ -115,6 +116,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	choose(p.Rows)
+	p.Groups = h.groups(all.runs)
 	p.Pages = p.links(n, last)
 	p.Delete = "/delete" + p.address(n)
 	return h.render(w, http.StatusOK, "list.tmpl", p)
@@ -221,6 +223,11 @@ func (h *Handler) run(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	return h.show(w, r, id)
+}
+
+// show shows a run.
+func (h *Handler) show(w http.ResponseWriter, r *http.Request, id runID) error {
 	if s, _, err := h.look(id); err == nil && s.live {
 		return h.render(w, http.StatusOK, "live.tmpl", struct {
 			ID       string
@@ -251,7 +258,11 @@ func (h *Handler) file(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	name := r.PathValue("path")
+	return h.saved(w, r, id, r.PathValue("path"))
+}
+
+// saved hands out a file of a run.
+func (h *Handler) saved(w http.ResponseWriter, r *http.Request, id runID, name string) error {
 	if !slices.Contains([]string{".yaml", ".json", ".jsonl", ".log"}, path.Ext(name)) {
 		return errBadName
 	}
@@ -287,6 +298,7 @@ func (h *Handler) compare(w http.ResponseWriter, r *http.Request) error {
 	}
 	return h.with(r.Context(), ids, false, func(found []*report.Result) error {
 		c := compare.Results(found[:1], found[1:])
+		c.Link(func(r *report.Result) string { return ids[slices.Index(found, r)].link() })
 		return h.report(w, func(buf *bytes.Buffer) error { return compare.WriteHTML(buf, c) })
 	})
 }
@@ -353,6 +365,13 @@ func (h *Handler) problem(w http.ResponseWriter, r *http.Request, err error) {
 		code, p.Heading, p.Why = http.StatusServiceUnavailable, "There is no playground here", none.Error()
 	case errors.Is(err, errBusy):
 		code, p.Heading, p.Why = http.StatusServiceUnavailable, "Other large pages are being made", "Load this page again later"
+	case errors.Is(err, errReadOnly):
+		code, p.Heading, p.Why = http.StatusForbidden, "This server deletes nothing", "It was started with --read-only."
+	case errors.Is(err, errNoButton):
+		code, p.Heading = http.StatusMethodNotAllowed, "Runs are deleted with the button in the list"
+		w.Header().Set("Allow", http.MethodPost)
+	case errors.Is(err, errNowhere):
+		code, p.Heading, p.Why = http.StatusNotFound, "There is no such page", "The address may be that of an earlier version of sim."
 	case errors.Is(err, errLive):
 		code, p.Heading = http.StatusConflict, "The run is still in progress"
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, errBadName), errors.Is(err, machine.ErrNotRegular):

@@ -30,18 +30,25 @@ var (
 	errBadName = errors.New("not a run's name")
 	errLive    = errors.New("the run is still in progress")
 	errBusy    = errors.New("too many large pages at once")
+
+	errReadOnly = errors.New("read-only")
+	errNoButton = errors.New("not asked for by the button")
+	errNowhere  = errors.New("no such page")
 )
 
-// runID names a run by its two folders.
-type runID struct{ scenario, run string }
+// runID names a run by its two folders. below is the folder that they are in; empty: the folder that is served.
+type runID struct{ below, scenario, run string }
 
-func (id runID) String() string { return id.scenario + "/" + id.run }
+func (id runID) String() string { return path.Join(id.below, id.scenario, id.run) }
 
 // dir is the run's folder inside the root.
-func (id runID) dir() string { return path.Join(id.scenario, id.run) }
+func (id runID) dir() string { return path.Join(id.below, id.scenario, id.run) }
 
 // link is the run's address.
 func (id runID) link() string {
+	if id.below != "" {
+		return storedPath + (&url.URL{Path: id.dir()}).EscapedPath() + "/"
+	}
 	return "/run/" + url.PathEscape(id.scenario) + "/" + url.PathEscape(id.run) + "/"
 }
 
@@ -52,7 +59,7 @@ func parseID(s string) (runID, error) {
 	if !ok || !plainName(scenario) || !plainName(run) {
 		return runID{}, fmt.Errorf("%w: %q", errBadName, s)
 	}
-	return runID{scenario, run}, nil
+	return runID{"", scenario, run}, nil
 }
 
 func plainName(s string) bool {
@@ -75,7 +82,7 @@ type stored struct {
 // nor a history is none.
 func (h *Handler) look(id runID) (s stored, finished bool, err error) {
 	s.id = id
-	for _, dir := range []string{id.scenario, id.dir()} {
+	for dir := id.dir(); dir != "."; dir = path.Dir(dir) {
 		if info, err := h.root.Lstat(dir); err != nil || !info.IsDir() {
 			return s, false, os.ErrNotExist
 		}

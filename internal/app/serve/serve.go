@@ -76,7 +76,10 @@ func New(o Options) (*Handler, error) {
 	h.index = newIndex(h)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", h.page(h.list))
+	mux.HandleFunc("GET /", h.page(nowhere))
 	mux.HandleFunc("GET /style.css", h.style)
+	mux.HandleFunc("GET "+suitePath, h.page(h.suite))
+	mux.HandleFunc("GET "+storedPath+"{path...}", h.page(h.stored))
 	mux.HandleFunc("GET /run/{scenario}/{run}/{$}", h.page(h.run))
 	mux.HandleFunc("GET /run/{scenario}/{run}", h.page(h.slash))
 	mux.HandleFunc("GET /run/{scenario}/{run}/file/{path...}", h.page(h.file))
@@ -84,6 +87,7 @@ func New(o Options) (*Handler, error) {
 	mux.HandleFunc("GET /compare/pictures", h.page(h.pictures))
 	mux.HandleFunc("GET "+playPath, h.page(h.playground))
 	mux.HandleFunc("POST /delete", h.page(h.remove))
+	mux.HandleFunc("GET /delete", h.page(func(http.ResponseWriter, *http.Request) error { return errNoButton }))
 	if o.Campaigns != nil {
 		mux.HandleFunc("GET /campaigns", h.page(h.campaigns))
 	}
@@ -163,8 +167,7 @@ func (h *Handler) page(show func(http.ResponseWriter, *http.Request) error) http
 func (h *Handler) remove(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<16)
 	if h.o.ReadOnly {
-		http.Error(w, "this server is read-only: it deletes nothing", http.StatusForbidden)
-		return nil
+		return errReadOnly
 	}
 	id, err := parseID(r.PostFormValue("run"))
 	if err == nil {

@@ -3,6 +3,7 @@ package serve_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/serve"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/report/page"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
@@ -171,6 +173,64 @@ func TestProposedComparison(t *testing.T) {
 	code, body, _ := get(t, h, "/run/gc-pause/no-such-run/")
 	if reporttest.Sound(t, "not found", []byte(body)); code != http.StatusNotFound || !strings.Contains(body, `href="/"`) {
 		t.Errorf("code %d, or no way back", code)
+	}
+}
+
+// The first page leads to what else there is: the suite, cards, finds of searches. What it leads to is there, and so is what that leads to.
+func TestFirstPageLeadsToAll(t *testing.T) {
+	dir := folder(t)
+	audit := filepath.Join(dir, "audit", "20261120-204501-1")
+	c := reporttest.Card()
+	var b bytes.Buffer
+	if err := card.WriteJSON(&b, c); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(audit, "card.json"), b.Bytes())
+	write(t, filepath.Join(audit, "card.html"), []byte("<script>planted</script>"))
+	put(t, filepath.Join(audit, "redlock"), "gc-pause", "20261120-204501-1", reporttest.GCPause())
+	put(t, filepath.Join(dir, "found"), "gc-pause-exclusive-lease-7", "20261120-204501-7", reporttest.GCPause())
+	for i := range 9 {
+		put(t, filepath.Join(dir, "found"), fmt.Sprint("other-", i), "20261120-204501-7", reporttest.GCPause())
+	}
+	h := handler(t, serve.Options{Dir: dir})
+	_, first, _ := get(t, h, "/")
+	reporttest.Sound(t, "first page", []byte(first))
+	for link, want := range map[string]string{
+		"/suite":                           `href="/run/gc-pause/20261120-204501-42/`,
+		"/stored/audit/20261120-204501-1/": "What can be relied on",
+		"/stored/found/gc-pause-exclusive-lease-7/20261120-204501-7/": "two holders at once, 803 ms",
+	} {
+		if !strings.Contains(first, `href="`+link+`"`) {
+			t.Errorf("the first page does not lead to %s", link)
+		}
+		code, body, head := get(t, h, link)
+		if code != 200 || !strings.Contains(body, want) || strings.Contains(body, "planted") {
+			t.Errorf("%s: %d, or without %q", link, code, want)
+		}
+		if csp := head.Get("Content-Security-Policy"); !strings.HasPrefix(csp, page.Policy()) {
+			t.Errorf("%s: policy %q", link, csp)
+		}
+	}
+	if !strings.Contains(first, "and 4 more") {
+		t.Error("ten finds are listed, or it is not said that there are more")
+	}
+	// The links of a card are relative: a run, as it is called in the folder, and what can be saved of it.
+	run := "/stored/audit/20261120-204501-1/redlock/gc-pause/20261120-204501-1/"
+	if code, _, head := get(t, h, run+"report.html"); code != http.StatusSeeOther || head.Get("Location") != run {
+		t.Errorf("the report of an audit's run: %d to %q", code, head.Get("Location"))
+	}
+	for _, at := range []string{run, run + "unfenced/history.jsonl"} {
+		if code, _, _ := get(t, h, at); code != 200 {
+			t.Errorf("%s: %d", at, code)
+		}
+	}
+	for _, at := range []string{"/nowhere", "/stored/", "/stored/gc-pause/20261120-204501-42/", "/stored/audit/", "/stored/audit/none/",
+		"/stored/found/none/", "/stored/audit/20261120-204501-1/card.html", "/stored/audit/20261120-204501-1/redlock/x/y/"} {
+		code, body, _ := get(t, h, at)
+		reporttest.Sound(t, at, []byte(body))
+		if code != http.StatusNotFound || !strings.Contains(body, `href="/"`) || strings.Contains(body, dir) {
+			t.Errorf("%s: %d, or no way back", at, code)
+		}
 	}
 }
 

@@ -218,6 +218,7 @@ func Results(path string) (list []*report.Result, unreadable []error, err error)
 		if r, err := loadResult(file); err != nil {
 			unreadable = append(unreadable, fmt.Errorf("%s: %w", file, err))
 		} else {
+			r.Folder = filepath.Dir(file)
 			list = append(list, r)
 		}
 		return nil

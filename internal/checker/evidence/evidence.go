@@ -17,6 +17,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/history/edn"
 	"github.com/redlock-sim/redlock-sim/internal/history/etcdlog"
+	"github.com/redlock-sim/redlock-sim/internal/history/locklog"
 )
 
 // Format names a file format.
@@ -29,10 +30,12 @@ const (
 	EDN           Format = "edn"
 	PorcupineEtcd Format = "porcupine-etcd"
 	PorcupineKV   Format = "porcupine-kv"
+	// LockLog: several files are one history, which package locklog reads.
+	LockLog Format = "lock-log"
 )
 
 // Formats lists the formats.
-func Formats() []Format { return []Format{Auto, JSONL, EDN, PorcupineEtcd, PorcupineKV} }
+func Formats() []Format { return []Format{Auto, JSONL, EDN, PorcupineEtcd, PorcupineKV, LockLog} }
 
 // Options say how to read a history and what it is a history of.
 type Options struct {
@@ -171,6 +174,9 @@ func detect(br *bufio.Reader, f Format) (Format, error) {
 		return f, &OptionError{"format", fmt.Sprintf("no format %q", f)}
 	}
 	start, err := br.Peek(512)
+	if f == LockLog || (f == "" || f == Auto) && locklog.Recognize(start) {
+		return f, &OptionError{"model", "a lock log is judged by its properties: it has no model, and cannot be converted"}
+	}
 	if (f == "" || f == Auto || f == EDN) && foreignJSON.Match(start) && (f == EDN || !bytes.Contains(start, []byte(history.FormatName))) {
 		return f, &history.LineError{Line: 1, Err: errors.New("JSON is not supported: want a history in EDN (Jepsen's history.edn), " +
 			"or a history.jsonl of sim with its header")}

@@ -12,6 +12,8 @@ import (
 type Grant struct {
 	Client, Lock, Owner string
 	Token               history.Int
+	// Shared: it is a reader's.
+	Shared bool
 	// op is the acquire in Facts.Ops; Call and Return are its events.
 	op, Call, Return int
 	// Until is the promise as it was given with the grant, or before a loss of it.
@@ -157,6 +159,9 @@ func (f *Facts) endReplaced(open map[Holder][]int, op int) (reenters bool) {
 // IsInner reports that an acquire was asked for inside a section of its client.
 func (f *Facts) IsInner(op int) bool { return f.Event(f.Ops[op].Call).Value.Inner() }
 
+// IsShared reports that an acquire is a reader's.
+func (f *Facts) IsShared(op int) bool { return f.Event(f.Ops[op].Call).Value.Shared() }
+
 // takesAnew reports that the keys of a lock program's lock were gone on enough nodes, and that its client set them while it asked: what
 // it got then is no re-entry, whatever its owner value is.
 func (f *Facts) takesAnew(op int) bool {
@@ -198,7 +203,7 @@ func (f *Facts) wasGone(set int) bool {
 func (f *Facts) addGrant(open map[Holder][]int, op int, reenters bool) {
 	o := &f.Ops[op]
 	k, e := f.HolderOf(op), f.Event(o.Return)
-	g := Grant{Client: o.Process, Lock: k.Lock, Owner: f.ownerOf(op), Token: e.Value.Token, op: op,
+	g := Grant{Client: o.Process, Lock: k.Lock, Owner: f.ownerOf(op), Token: e.Value.Token, Shared: f.IsShared(op), op: op,
 		Call: o.Call, Return: o.Return, Until: promiseUntil(e.Value.ValidUntil()), End: -1, Outer: -1, around: -1, loss: -1}
 	list := open[k]
 	if n := len(list); n > 0 {

@@ -58,12 +58,12 @@ func (f *Facts) Leases() []Holding {
 				list = append(list, h)
 			}
 		}
-		asked, from, until := f.At(g.Call), f.At(g.Return), f.heldUntil(g, g.Until)
+		asked, from, until := f.At(g.Call), f.At(g.Return), f.heldUntil(g, g.Until, g.Return)
 		for _, x := range g.Renewals {
 			if !until.Given || x.Return > g.EndOr(x.Return) {
 				break
 			}
-			further := f.heldUntil(g, Promise{x.Until, true}).End
+			further := f.heldUntil(g, Promise{x.Until, true}, x.Return).End
 			if told := f.At(x.Return); until.EndedBefore(told) {
 				add(asked, from, until)
 				asked, from, until.End = x.Asked, told, further

@@ -41,8 +41,12 @@ func (f *Facts) LeaseMayBeOverAt(set int) time.Duration {
 	return f.mayBeOver(f.At(f.Ops[attempt].Call), f.leaseEnd(set))
 }
 
-// heldUntil is the end of a promise, or the instant from which on others may find the lease over, as LeaseMayBeOverAt says.
-func (f *Facts) heldUntil(g *Grant, p Promise) Promise {
+// heldUntil is the end of a promise that was told in an event, or the instant from which on others may find the lease over, as
+// LeaseMayBeOverAt says. A lock log has the one in ValidUntil and the other in Validity.
+func (f *Facts) heldUntil(g *Grant, p Promise, told int) Promise {
+	if v := f.Event(told).Value.Validity(); f.History.Clocks != nil && v.IsSet() {
+		return Promise{min(p.End, f.At(told)+time.Duration(v.V())), p.Given}
+	}
 	if !g.byItsClock || !p.Given || p.End == Forever {
 		return p
 	}

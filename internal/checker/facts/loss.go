@@ -61,6 +61,10 @@ func (f *Facts) showsThatHeld(g *Grant, at time.Duration, i int) bool {
 	return e.Type == history.Invoke && !slices.ContainsFunc(f.GrantsActedUnder(g.Client, i), other)
 }
 
+// ToldLoss reports that the client of a grant was told of its loss, LossTold in which event; -1: it never was.
+func (g *Grant) ToldLoss() bool { return g.loss >= 0 }
+func (g *Grant) LossTold() int  { return g.loss }
+
 // LossConcerns reports that an event in which a client's lock told of a loss may be about a grant of its, for which the client had
 // asked before.
 func (f *Facts) LossConcerns(g *Grant, event int) bool {

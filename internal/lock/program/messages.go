@@ -90,6 +90,8 @@ const (
 	KeepsOneObject Ability = "one-object"
 	// HasPermits: the lock can be a semaphore: setup may say how many clients may hold it at once.
 	HasPermits Ability = "permits"
+	// HasModes: the lock can have readers and writers: setup may say that the client is a reader.
+	HasModes Ability = "modes"
 	// StaysAtLeast: setup may say for how long the lock stays at least, also where it is released before.
 	StaysAtLeast Ability = "at-least"
 )
@@ -97,8 +99,19 @@ const (
 // Abilities are all of them.
 func Abilities() []Ability {
 	return []Ability{TellsValidity, Renews, TellsLoss, Extends, Forgets, TellsToken, TellsOwner, AsksSentinels, AsksCluster, KeepsBusy,
-		SetsUpAgain, DoesWithoutTTL, KeepsOneObject, HasPermits, StaysAtLeast}
+		SetsUpAgain, DoesWithoutTTL, KeepsOneObject, HasPermits, HasModes, StaysAtLeast}
 }
+
+// Mode says how a client takes a lock that has readers and writers.
+type Mode string
+
+// Modes.
+const (
+	// Exclusive: it writes, and has the lock alone.
+	Exclusive Mode = "exclusive"
+	// Shared: it reads, and can have the lock beside others who read.
+	Shared Mode = "shared"
+)
 
 // Class says what keeps the lock.
 type Class string
@@ -194,8 +207,8 @@ func (r *Ready) check() error {
 	case len(r.About) > maxAbout || strings.ContainsFunc(r.About, unicode.IsControl):
 		return fmt.Errorf("what it says about itself is %.100q: want one line of at most %d bytes", r.About, maxAbout)
 	case !slices.Contains(Classes(), r.Class):
-		return fmt.Errorf("its class is %q: want one of %q. (A semaphore has one of these, and can %q; a read-write lock cannot be judged)",
-			r.Class, Classes(), HasPermits)
+		return fmt.Errorf("its class is %q: want one of %q. (A semaphore has one of these, and can %q; a lock with readers and writers %q)",
+			r.Class, Classes(), HasPermits, HasModes)
 	case r.Store != "" && !slices.Contains(Stores(), r.Store):
 		return fmt.Errorf("its store is %q: want one of %q", r.Store, Stores())
 	case r.Elsewhere() && r.Class != Session:
@@ -279,6 +292,8 @@ type Lock struct {
 	NodeTimeoutMS float64  `json:"node_timeout_ms"`
 	// Permits is how many clients may hold the lock at once; 0, or not there: one, as any lock. Only programs that can HasPermits are told.
 	Permits int `json:"permits,omitempty"`
+	// Mode is Exclusive or Shared; empty: the lock is none with readers and writers. Only programs that can HasModes are told.
+	Mode Mode `json:"mode,omitempty"`
 	// AtLeastMS is how long the lock stays at least from when it was asked for, also where it is released before. 0, or not there: a
 	// release frees it. Only programs that can StaysAtLeast are told.
 	AtLeastMS float64 `json:"at_least_ms,omitempty"`

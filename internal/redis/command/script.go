@@ -43,8 +43,9 @@ type Store interface {
 	PExpire(key string, ttl time.Duration) bool
 	// PTTL is -2 (ms) where the key is absent and -1 where it has no expiry.
 	PTTL(key string) int64
-	// Incr returns ok false where the value is no integer.
+	// Incr and Decr return ok false where the value is no integer.
 	Incr(key string) (n int64, ok bool)
+	Decr(key string) (n int64, ok bool)
 	HGet(key, field string) (value string, ok bool)
 	// HSet writes a field, which has no expiry of its own then.
 	HSet(key, field, value string)
@@ -57,6 +58,8 @@ type Store interface {
 	// ZRemUpTo is ZREMRANGEBYSCORE from -inf to a score.
 	ZRemUpTo(key string, score float64)
 	ZCard(key string) int64
+	// ZFirst is ZRANGE from 0 to 0; empty: there is no element.
+	ZFirst(key string) string
 	ZScore(key, element string) (float64, bool)
 	RPush(key, element string) int64
 	LRange(key string) []string

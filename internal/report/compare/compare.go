@@ -129,6 +129,55 @@ type Change struct {
 	// Why is what was seen after, Note a remark on the comparison itself.
 	Why  string `json:"why,omitempty"`
 	Note string `json:"note,omitempty"`
+	// Runs are the run before and the run after that show it, where there is one; Reports lead to them.
+	Runs    [2]*report.Result `json:"-"`
+	Reports [2]string         `json:"-"`
+}
+
+// Link has each change lead to the reports of the runs that show it. reportOf is the address of a run's report; empty: it has none.
+func (c *Comparison) Link(reportOf func(*report.Result) string) {
+	for i := range c.Changes {
+		ch := &c.Changes[i]
+		for side, r := range ch.Runs {
+			if r != nil {
+				ch.Reports[side] = report.PropertyLink(reportOf(r), ch.Property)
+			}
+		}
+	}
+}
+
+// showing is the run that shows best how a property came out, of a scenario's: one in which it is not as expected, or else the first that
+// has it. Without a property, it is about the variant.
+func showing(results []*report.Result, k report.CountKey) (best *report.Result) {
+	for _, r := range results {
+		for i := range r.Variants {
+			v := &r.Variants[i]
+			if v.Name != k.Variant || v.NotApplicable != "" {
+				continue
+			}
+			if k.Property == "" && best == nil {
+				best = r
+			}
+			for j := range v.Properties {
+				if p := &v.Properties[j]; p.Name != k.Property {
+					continue
+				} else if !p.Met {
+					return r
+				} else if best == nil {
+					best = r
+				}
+			}
+		}
+	}
+	return best
+}
+
+func byScenario(results []*report.Result) map[string][]*report.Result {
+	found := make(map[string][]*report.Result)
+	for _, r := range results {
+		found[r.Scenario] = append(found[r.Scenario], r)
+	}
+	return found
 }
 
 // Timing is a variant that took notably longer or shorter. It is for the
@@ -146,6 +195,7 @@ func Results(a, b []*report.Result) Comparison {
 	before, after := report.CountVerdicts(a), report.CountVerdicts(b)
 	c := Comparison{Before: sideOf(a), After: sideOf(b), Differences: differencesOf(a, b), Changes: []Change{}}
 	sides := sidesOf(slices.Concat(a, b))
+	runs := [2]map[string][]*report.Result{byScenario(a), byScenario(b)}
 	keys := maps.Clone(before)
 	maps.Copy(keys, after)
 	for _, k := range slices.SortedFunc(maps.Keys(keys), compareKeys) {
@@ -169,6 +219,9 @@ func Results(a, b []*report.Result) Comparison {
 				c.Unclear++
 			}
 			change.Kind, change.Note = Changed, apartWords+what
+		}
+		for side := range runs {
+			change.Runs[side] = showing(runs[side][k.Scenario], k)
 		}
 		c.Regression = c.Regression || change.Kind == Regressed
 		c.Changes = append(c.Changes, change)

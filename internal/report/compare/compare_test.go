@@ -205,7 +205,12 @@ func TestPageBeginsWithWhatGotWorse(t *testing.T) {
 		}
 		before, after = append(before, r), append(after, changed)
 	}
-	got := write(t, func(b *bytes.Buffer) error { return compare.WriteHTML(b, compare.Results(before, after)) })
+	c := compare.Results(before, after)
+	c.Link(func(r *report.Result) string { return r.Nodes + "/" + r.Scenario + ".html" })
+	got := write(t, func(b *bytes.Buffer) error { return compare.WriteHTML(b, c) })
+	if !strings.Contains(got, `href="docker/s3.html#p`) || !strings.Contains(got, `href="`+reporttest.GCPause().Nodes+`/s3.html#p`) {
+		t.Error("what got worse does not lead to the reports of both sides")
+	}
 	worse, differ := strings.Index(got, "the culprit"), strings.Index(got, "The runs differ")
 	if !strings.Contains(got, "<h1>1 verdict got worse</h1>") || worse < 0 || differ < worse {
 		t.Errorf("the page does not begin with what got worse: %d, %d", worse, differ)

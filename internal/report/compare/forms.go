@@ -125,7 +125,7 @@ func WriteHTML(w io.Writer, c Comparison) error {
 			p.Versions = append(p.Versions, [3]string{n, c.Before.Versions[n], c.After.Versions[n]})
 		}
 	}
-	return templates.Write(w, "compare.tmpl", p)
+	return templates.Write(w, "compare.tmpl", &p)
 }
 
 type comparisonPage struct {
@@ -139,6 +139,12 @@ type comparisonPage struct {
 	Versions    [][3]string
 }
 
+// Fold says that the differences are too many to stand open.
+func (p *comparisonPage) Fold() bool { return len(p.Differences) > mostOpen }
+
+// FoldTimes says so of the times.
+func (p *comparisonPage) FoldTimes() bool { return len(p.Timings) > mostOpen }
+
 // group are changes of one meaning. Folded: they are there for who looks for them.
 type group struct {
 	ID, Heading, Intro string
@@ -147,8 +153,31 @@ type group struct {
 	Changes            []Change
 }
 
-// mostOpen is how many changes a group has at most that is not folded.
-const mostOpen = 30
+// mostOpen is how many changes a group has at most that is not folded. What got worse is never folded; on paper there are at most mostPrinted
+// rows of it, for nobody reads more there.
+const (
+	mostOpen    = 30
+	mostPrinted = 80
+)
+
+// sideCell is what a change was on one side, and where that can be seen.
+type sideCell struct{ Name, Words, Report string }
+
+// Sides are the two sides of a change.
+func (c Change) Sides() []sideCell {
+	return []sideCell{{"Before", c.Before.Words(), c.Reports[0]}, {"After", c.After.Words(), c.Reports[1]}}
+}
+
+// Printed reports that a row of a group is on paper, too.
+func (g group) Printed(row int) bool { return row < mostPrinted }
+
+// Unprinted is how many rows of the group are not on paper.
+func (g group) Unprinted() int {
+	if g.Folded {
+		return 0
+	}
+	return max(0, len(g.Changes)-mostPrinted)
+}
 
 // groupsOf puts the changes into groups.
 func groupsOf(changes []Change) []group {

@@ -82,14 +82,14 @@ func TestGolden(t *testing.T) {
 // The page says first what was found, and draws who had the lock.
 func TestPageDrawsWhoHadTheLock(t *testing.T) {
 	got := string(pageOf(t, story(t, deleted...)))
-	for _, want := range []string{"FOUND: 2 findings, 1 question: 1 of 2 locks", `>1, 2</text>`, `>3</text>`,
+	for _, want := range []string{"FOUND: 2 findings, 3 questions: 2 of 2 locks", `>2, 3</text>`, `>4</text>`,
 		"<title>&#34;worker-8/1&#34;: removed by a command that does not name it</title>"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q", want)
 		}
 	}
-	if n := strings.Count(got, `<rect class="held"`); n != 3 {
-		t.Errorf("%d holds are drawn, want 3", n)
+	if n := strings.Count(got, `<rect class="held"`); n != 4 {
+		t.Errorf("%d holds are drawn, want 4", n)
 	}
 }
 

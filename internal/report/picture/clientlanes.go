@@ -17,7 +17,9 @@ const (
 	beliefRow = beliefTop + 12
 	truthTop  = 40
 	truthH    = 7
-	belowRow  = 59
+	// gapRow is where a gap is named: there are no keys in it, so nothing stands in their row.
+	gapRow   = 46
+	belowRow = 60
 )
 
 // client draws what a client believed over what was true.
@@ -71,7 +73,7 @@ func (e *easel) hold(l *lane, h *Hold) {
 		s := bar("gap", g, beliefTop, beliefH)
 		s.Kind, s.Step, s.Event = "hatch", g.Length() > e.view.Length()/200, h.Granted
 		s.Title = fmt.Sprintf("%s believes it holds the lock, but has no %s", l.Name, e.proof())
-		s.inside("gap-words", rankBelief, []int{beliefRow}, "believes without keys, "+words.Length(g.Length()), "without keys")
+		s.inside("gap-words", rankBelief, []int{gapRow}, "believes without keys, "+words.Length(g.Length()), "without keys")
 		l.Shapes = append(l.Shapes, s)
 	}
 	for _, t := range h.Truth {

@@ -124,11 +124,14 @@ func (m *markup) layer(shapes []shape) {
 }
 
 func (m *markup) shape(s *shape) {
-	point := " pt"
-	if s.Wide() {
-		point = ""
+	kind := "t"
+	if !s.Wide() {
+		kind += " pt"
 	}
-	m.add(`<svg class="t%s %s"`, point, s.Class)
+	if s.Away {
+		kind += " away"
+	}
+	m.add(`<svg class="%s %s"`, kind, s.Class)
 	if s.Step {
 		m.add(` data-step="1"`)
 	}

@@ -136,6 +136,8 @@ type shape struct {
 	Told  bool
 	// Label is its text; nil: it has none.
 	Label *label
+	// Away: it is on the page, and not in view at first.
+	Away bool
 	// Far: it is not on the page itself.
 	Far bool
 }
@@ -343,6 +345,13 @@ func (p *Picture) selectDrawn(short int64) int {
 	return n
 }
 
+// HasSteps: there are moments to step through.
+func (p *Picture) HasSteps() bool {
+	return slices.ContainsFunc(p.Lanes, func(l *lane) bool {
+		return slices.ContainsFunc(l.Shapes, func(s shape) bool { return s.Step })
+	})
+}
+
 // view is what is seen at first.
 func (p *Picture) view() Span {
 	return Span{From: time.Duration(p.From), To: time.Duration(p.To)}
@@ -351,13 +360,14 @@ func (p *Picture) view() Span {
 // inView: something of it is in view.
 func (p *Picture) inView(a, b int64) bool { return a <= p.To && b >= p.From }
 
-// setPosition says where a shape stands at first. A bar never begins before the view by more than a hair.
+// setPosition says where a shape stands at first. A bar never sticks out of the view by more than a hair.
 func (p *Picture) setPosition(s *shape) {
 	view := p.view()
-	from := time.Duration(s.A)
+	from, hair := time.Duration(s.A), view.Length()/500
+	s.Away = !p.inView(s.A, s.B)
 	if s.Wide() {
-		from = max(from, view.From-view.Length()/500)
-		s.W = decimal(max(0, float64(time.Duration(s.B)-from)/float64(view.Length())*100))
+		from = max(from, view.From-hair)
+		s.W = decimal(max(0, float64(min(time.Duration(s.B), view.To+hair)-from)/float64(view.Length())*100))
 	}
 	s.X = percent(from, view)
 }

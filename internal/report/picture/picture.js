@@ -103,19 +103,22 @@
   };
 
   const seconds = (ns) => (ns / 1e9).toFixed(3) + " s";
-  const readShape = (el, g, a, b) => ({ el, g, a, b, row: el.getAttribute("class") + el.getAttribute("y") });
+  const readShape = (el, g, a, b) => {
+    el.classList.remove("away"); // that was for readers without scripts: draw takes out what is not in view
+    return { el, g, a, b, row: el.getAttribute("class") + el.getAttribute("y") };
+  };
 
   // The plot is what the picture leaves beside the lanes' names.
   const plotOf = (p) => {
-    const box = p.svg.getBoundingClientRect(), names = parseFloat(getComputedStyle(p.svg).paddingLeft);
-    return { left: box.left + names, width: Math.max(50, box.width - names) };
+    const box = p.svg.getBoundingClientRect(), style = getComputedStyle(p.svg), names = parseFloat(style.paddingLeft);
+    return { left: box.left + names, width: Math.max(50, box.width - names - parseFloat(style.paddingRight)) };
   };
   const read = (svg) => {
     const n = (k) => Number(svg.dataset[k]);
     const p = {
       svg, from: n("from"), to: n("to"), lo: n("lo"), hi: n("hi"), shapes: [], labels: [], ticks: svg.querySelector(".ticks"),
       cursor: svg.querySelector(".cursor"), readout: svg.closest("figure").querySelector(".readout"), id: svg.id.replace("-picture", ""),
-      strip: svg.closest("figure").querySelector(".strip"), fixed: svg.classList.contains("detail"),
+      strip: svg.closest("figure").querySelector(".strip"), list: svg.closest("figure").querySelector(".moments ol"), fixed: svg.classList.contains("detail"),
     };
     p.lanes = all(".lane", svg).map((g, at) => {
       const parts = Array.from(g.children).filter((el) => el.tagName === "g");
@@ -203,7 +206,7 @@
       }
       last.set(s.row, { end: x + Math.max(0, w), bar: s.b !== null && w < 1 ? s.el : null });
       s.el.setAttribute("x", percent(x, width));
-      if (s.b !== null) s.el.setAttribute("width", percent(Math.max(0, Math.min(w, width + 8 - x)), width));
+      if (s.b !== null) s.el.setAttribute("width", percent(Math.max(0, Math.min(w, width + 4 - x)), width));
       if (!s.el.isConnected) s.g.append(s.el);
     }
     drawTicks(p, view, width);
@@ -225,9 +228,52 @@
   let steps, moments;
   const readSteps = () => {
     steps = pictures.flatMap((p) => p.shapes.filter((s) => s.el.dataset.step).map((s) => ({
-      p, at: s.a - p.from, text: s.el.querySelector("title").textContent,
+      p, at: s.a - p.from, text: s.el.querySelector("title").textContent.replace(/^\S+ s\s+/, ""), event: s.el.dataset.e,
     }))).sort((x, y) => x.at - y.at);
     moments = [...new Set(steps.map((s) => s.at))];
+    for (const p of pictures) p.listed = null;
+  };
+
+  // Beside each picture stand its moments, of many those around the one that was chosen. Each leads to its event.
+  const mostListed = 200;
+  const listMoments = (p) => {
+    const own = steps.filter((s) => s.p === p), here = own.findIndex((s) => s.at >= (pinned ?? view.from));
+    const from = Math.max(0, Math.min((here < 0 ? own.length : here) - mostListed / 2, own.length - mostListed));
+    const listed = own.slice(from, from + mostListed);
+    p.listed = new Map(listed.map((s) => [s, momentItem(p, s)]));
+    p.list.replaceChildren(...p.listed.values());
+  };
+  const momentItem = (p, s) => {
+    const item = document.createElement("li"), button = document.createElement("button"), when = document.createElement("span");
+    button.type = "button";
+    when.className = "when";
+    when.textContent = seconds(p.from + s.at);
+    button.append(when, " ", s.text);
+    button.addEventListener("click", () => go(moments.indexOf(s.at)));
+    item.append(button);
+    if (s.event !== undefined) {
+      const link = document.createElement("a");
+      link.href = `#${p.id}-e${s.event}`;
+      link.textContent = "#" + s.event;
+      link.title = "this event in the history";
+      item.append(" ", link);
+    }
+    return item;
+  };
+  const markMoment = () => {
+    for (const p of pictures) {
+      if (!p.list) continue;
+      const now = pinned === null ? [] : steps.filter((s) => s.p === p && s.at === pinned);
+      if (!p.listed || now.some((s) => !p.listed.has(s))) listMoments(p);
+      for (const [s, item] of p.listed) {
+        if (s.at === pinned) item.setAttribute("aria-current", "true");
+        else item.removeAttribute("aria-current");
+      }
+      // Where this picture has no moment then, its list shows the last one before.
+      const target = [...p.listed].findLast(([s]) => s.at <= (pinned ?? view.from))?.[1];
+      if (!target) continue;
+      p.list.scrollTop = target.offsetTop - (p.list.clientHeight - target.offsetHeight) / 2;
+    }
   };
   const own = (p) => ({ from: p.from + view.from, to: p.from + view.to });
   const point = () => {
@@ -275,9 +321,15 @@
     return `#${active.id}-t${at}${moved ? `,${digits(v.from)}-${digits(v.to)}` : ""}`;
   };
   const remember = () => { if (location.hash !== address()) history.replaceState(null, "", address()); };
-  const say = (p, at, text) => { p.readout.textContent = seconds(p.from + at) + (text ? "  " + text : ""); };
+  const say = (p, at, text) => {
+    const words = document.createElement("span");
+    words.className = p.list ? "unseen" : ""; // the list shows it
+    words.textContent = text ? "  " + text : "";
+    p.readout.replaceChildren(seconds(p.from + at), words);
+  };
   const tell = () => {
-    for (const p of pictures) say(p, cursor, steps.filter((s) => s.p === p && s.at === cursor).map((s) => s.text.replace(/^\S+ s\s+/, "")).join("; "));
+    for (const p of pictures) say(p, cursor, steps.filter((s) => s.p === p && s.at === cursor).map((s) => s.text).join("; "));
+    markMoment();
   };
   const go = (n) => {
     if (!moments.length) return;
@@ -407,6 +459,7 @@
       pinned = cursor = timeAt(p, e.clientX);
       [moment, active] = [-1, p];
       point();
+      markMoment();
       for (const q of pictures) say(q, cursor, "");
       remember();
     });
@@ -459,7 +512,7 @@
     const where = location.hash.slice(1);
     const t = /^(v\d+)-t(\d+(?:\.\d+)?)?(?:,(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?))?$/.exec(where), event = /^(v\d+)-e\d+$/.exec(where);
     const p = pictures.find((q) => q.id === (t ?? event)?.[1]);
-    if (!p) return;
+    if (!p) return markMoment();
     active = p;
     const within = (at) => at >= p.lo - p.from && at <= p.hi - p.from;
     if (event) {
@@ -476,6 +529,7 @@
     if (cursor !== null && (cursor < view.from || cursor > view.to)) show(cursor - (view.to - view.from) / 2, cursor + (view.to - view.from) / 2);
     moment = moments.indexOf(cursor);
     if (cursor !== null) tell();
+    else markMoment();
     redraw();
   };
 

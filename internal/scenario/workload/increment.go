@@ -2,7 +2,7 @@ package workload
 
 func init() {
 	register(Workload{
-		Name: "increment", Title: "read a number, write one more",
+		Name: "increment", Title: "read a number, write one more", Settings: []string{"readers"},
 		Reads: 1, Writes: 1, Cell: Cell{Data: CounterData},
 		run: Plan.increments,
 	})
@@ -10,9 +10,10 @@ func init() {
 
 // increments reads a number under the lock and writes one more. Two sections
 // that read the same number show that the lock let both in: an update is lost.
+// A reader only reads.
 func (p Plan) increments(s Session) {
 	p.sections(s, func(section int) {
-		if n, ok := p.read(s, section, ""); ok && p.think(s) {
+		if n, ok := p.read(s, section, ""); ok && p.think(s) && !p.Reads() {
 			p.write(s, section, "", n+1)
 		}
 	})

@@ -65,6 +65,7 @@ const (
 type Plan struct {
 	Kind     Name          `yaml:"kind" default:"increment"`
 	Clients  int           `yaml:"clients" doc:"how many clients; they are named c1, c2, c3, ..." min:"1" max:"50" default:"2"`
+	Readers  int           `yaml:"readers" doc:"how many of the clients, the last ones, are readers: they take the lock beside other readers, and write nothing" max:"50" default:"0"`
 	Sections int           `yaml:"sections" doc:"how many guarded sections each client goes through" min:"1" max:"100000" default:"1"`
 	Think    time.Duration `yaml:"think" doc:"time between read and write, or how long a job takes" max:"10m" default:"0s"`
 	Rest     time.Duration `yaml:"rest" doc:"time between the sections of one client" max:"10m" default:"0s"`
@@ -89,6 +90,9 @@ type Plan struct {
 
 // Workload is the workload that the plan names.
 func (p *Plan) Workload() Workload { return workloads[p.Kind] }
+
+// Reads reports that the client is a reader.
+func (p *Plan) Reads() bool { return p.Number > p.Clients-p.Readers }
 
 // Points lists the points that a client comes to by its workload.
 func (p *Plan) Points() []string {

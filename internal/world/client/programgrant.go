@@ -122,7 +122,7 @@ func (s *SetupMessage) ProgramSetup(points []string) (program.Setup, error) {
 	c := s.Lock
 	busy := program.MS(c.Busy)
 	oneObject := c.OneObject
-	c.Program, c.Busy, c.OneObject = nil, 0, false
+	c.Program, c.Busy, c.OneObject, c.Shared = nil, 0, false, false
 	text, err := json.Marshal(ProgramOptions{c, s.Consensus})
 	if err != nil {
 		return program.Setup{}, fmt.Errorf("failed to write the lock's settings: %w", err)
@@ -141,6 +141,12 @@ func (s *SetupMessage) ProgramSetup(points []string) (program.Setup, error) {
 		p.Topology = program.Clustered
 	case s.Replicated:
 		p.Topology = program.Replicated
+	}
+	if s.Modes {
+		p.Lock.Mode = program.Exclusive
+		if c.Shared {
+			p.Lock.Mode = program.Shared
+		}
 	}
 	if p.Nodes, err = programNodes(s.Nodes); err == nil {
 		p.Sentinels, err = programNodes(s.Sentinels)

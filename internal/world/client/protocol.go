@@ -114,6 +114,8 @@ type SetupMessage struct {
 	// Consensus is a store that no fault strikes, where the lock needs one (see
 	// lock.Config.NeedsConsensus).
 	Consensus *Address `json:"consensus,omitempty"`
+	// Modes: the lock has readers and writers.
+	Modes bool `json:"modes,omitempty"`
 	// WarmUp is a key that the lock program takes and gives back before it is set up for the run, if it can be set up again; empty: none.
 	WarmUp string `json:"warm_up,omitempty"`
 	// Environ is added to the environment of the lock program.

@@ -283,8 +283,8 @@ func (w *World) giveClocks() error {
 func (w *World) setupOf(name string) (client.SetupMessage, error) {
 	s := client.SetupMessage{
 		Protocol: client.ProtocolVersion, Client: name, Seed: w.spec.Seed,
-		Lock: w.spec.Lock, Resource: w.spec.Resource, Points: w.spec.Points, Replicated: w.spec.Replicated,
-		Clusters: w.spec.Clusters(),
+		Lock: w.spec.LockOf(name), Resource: w.spec.Resource, Points: w.spec.Points, Replicated: w.spec.Replicated,
+		Clusters: w.spec.Clusters(), Modes: w.spec.Modes,
 	}
 	if w.warms() {
 		s.WarmUp = warmUpKey + name

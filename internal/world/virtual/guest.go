@@ -68,7 +68,7 @@ func (m *Machine) Nodes() (names []string) {
 }
 
 // Config is how the lock is set.
-func (m *Machine) Config() lock.Config { return m.c.w.spec.Lock }
+func (m *Machine) Config() lock.Config { return m.c.w.spec.LockOf(m.c.name) }
 
 // Now is the run time.
 func (m *Machine) Now() time.Duration { return m.c.w.s.now }
@@ -128,7 +128,7 @@ func (m *Machine) end() {
 // openLock makes the lock of a client's new life.
 func (c *clientHost) openLock(e *env) (lock.Lock, error) {
 	if c.w.locks == nil {
-		return lock.New(c.w.spec.Lock, e)
+		return lock.New(c.w.spec.LockOf(c.name), e)
 	}
 	c.machine.end() // two faults may start it at once
 	c.machine = &Machine{c: c, life: c.life}

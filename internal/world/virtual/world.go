@@ -238,7 +238,7 @@ func (w *World) openNodes() error {
 // newHost is a host that is up.
 func (w *World) newHost(name string, p world.Persistence) Host {
 	h := Host{w: w, name: name, persistence: p, up: true, watch: watch{w: w, node: name, key: w.spec.Lock.Key}}
-	if w.spec.Lock.Permits > 0 { // its key has several owners
+	if w.spec.Shares() { // its key has several owners
 		h.watch.key = ""
 	}
 	if w.locks != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/scenariotest"
+	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
 // stalled is a client that stalls for 2 s in its section.
@@ -192,6 +193,40 @@ func BenchmarkPlay(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				engine.Play(context.Background(), engine.Experiment{YAML: offer.Scenarios[i].YAML, Seed: 1, ID: "p", Width: 900})
+			}
+		})
+	}
+}
+
+// "Measure how often" works at once with every scenario that the page offers, in each of its variants: with the settings that it proposes
+// most points have a rate.
+func TestEveryScenarioCanBeMeasured(t *testing.T) {
+	offer, err := engine.Offer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, variants := suite.Amount(t, 7, 3), suite.Amount(t, 100, 1) // the page takes 7 steps
+	for _, s := range offer.Scenarios {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			for _, v := range s.Variants[:min(variants, len(s.Variants))] {
+				about := engine.Experiment{YAML: s.YAML, Variant: v, Seed: 1}
+				got, err := engine.Sweep(context.Background(), about, request.Sweep{Steps: steps, Runs: 1}, func(engine.Rates) {})
+				if err != nil {
+					t.Errorf("%s: %v", v, err)
+					continue
+				}
+				measured := 0
+				for _, line := range got.Lines {
+					for _, tile := range line.Tiles {
+						if tile.Text != "cannot work" {
+							measured++
+						}
+					}
+				}
+				if got.Done != got.Of || 2*measured < got.Of {
+					t.Errorf("%s: %d of %d points were done, %d can be measured; %s and %s", v, got.Done, got.Of, measured, got.X, got.Y)
+				}
 			}
 		})
 	}

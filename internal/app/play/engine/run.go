@@ -323,17 +323,3 @@ func Offer() (Choices, error) {
 	}
 	return c, nil
 }
-
-// Axes proposes what to measure: the ttl, and how long the first fault lasts that has a length, if there is one.
-func Axes(setup *scenario.Setup) (x, y string) {
-	x = "lock.ttl=100ms..10s"
-	for i := range setup.Faults.List {
-		if f := &setup.Faults.List[i]; f.Params.Length() > 0 && f.Until == nil {
-			return x, "faults." + f.Kind + "=50ms..5s"
-		}
-	}
-	if setup.Workload.Think > 0 {
-		return x, "workload.think=50ms..5s"
-	}
-	return x, "nodes.count=1,3,5"
-}

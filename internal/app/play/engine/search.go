@@ -166,26 +166,25 @@ func Sweep(ctx context.Context, e Experiment, g request.Sweep, tell func(Rates))
 	if err != nil {
 		return Rates{}, err
 	}
-	if g.X == "" && g.Y == "" {
-		g.X, g.Y = Axes(&v.Setup)
-	}
-	list := v.Setup.Demanded()
-	property := list[len(list)-1]
+	property := measured(v)
 	if len(g.Properties) > 0 {
 		property = checker.Property(g.Properties[0])
+	}
+	if g.X == "" && g.Y == "" {
+		g.X, g.Y = axes(s, v, g.Steps)
 	}
 	sweep := explore.Sweep{Scenario: s, Variant: v.Name, Runs: g.Runs, First: e.Seed, Workers: 1, Properties: []checker.Property{property}}
 	if sweep.X, err = explore.ParseAxis(g.X, g.Steps); err != nil {
 		return Rates{}, err
 	}
-	rows := []string{""}
+	rows := 1
 	if g.Y != "" {
 		if sweep.Y, err = explore.ParseAxis(g.Y, g.Steps); err != nil {
 			return Rates{}, err
 		}
-		rows = sweep.Y.Values
+		rows = len(sweep.Y.Values)
 	}
-	out := Rates{X: g.X, Y: g.Y, AxisX: sweep.X.Path, AxisY: sweep.Y.Path, Property: string(property), Of: len(rows) * len(sweep.X.Values)}
+	out := Rates{X: g.X, Y: g.Y, AxisX: sweep.X.Path, AxisY: sweep.Y.Path, Property: string(property), Of: rows * len(sweep.X.Values)}
 	switch {
 	case out.Of > mostPoints:
 		return out, fmt.Errorf("%d points are more than %d", out.Of, mostPoints)
@@ -194,21 +193,41 @@ func Sweep(ctx context.Context, e Experiment, g request.Sweep, tell func(Rates))
 	case !slices.Contains(checker.Properties(), property):
 		return out, errors.New("there is no such property")
 	}
+	return sweepRows(ctx, sweep, out, tell)
+}
+
+// sweepRows measures row by row. Points with which there can be no run are left out.
+func sweepRows(ctx context.Context, sweep explore.Sweep, out Rates, tell func(Rates)) (Rates, error) {
+	points, err := sweep.Grid()
+	if err != nil {
+		return out, err
+	}
 	grid := report.RateGrid{X: sweep.X.Path, Y: sweep.Y.Path, Columns: sweep.X.Values, Rows: sweep.Y.Values}
-	for _, row := range rows {
-		if g.Y != "" {
-			sweep.Y.Values = []string{row}
+	for row := range slices.Chunk(points, len(sweep.X.Values)) {
+		if grid.Y != "" {
+			sweep.Y.Values = []string{row[0].Y}
 		}
 		sweep.Progress = func(int, int) {
 			out.Done++
 			tell(out)
 		}
-		cells, err := sweep.Run(ctx)
-		if err != nil {
-			return out, err
+		left := len(row)
+		row = slices.Clone(row)
+		for _, c := range row {
+			if c.Wrong != "" {
+				out.Done++
+				left--
+			}
 		}
-		for _, c := range cells {
-			grid.Cells = append(grid.Cells, report.RateOf(c.Violated[0], c.Judged[0], c.Runs))
+		if left > 0 {
+			if row, err = sweep.Run(ctx); err != nil {
+				return out, err
+			}
+		}
+		for _, c := range row {
+			rate := report.RateOf(c.Violated[0], c.Judged[0], c.Runs)
+			rate.Wrong = c.Wrong
+			grid.Cells = append(grid.Cells, rate)
 		}
 		out.Lines = grid.Heat()
 		if ctx.Err() != nil {

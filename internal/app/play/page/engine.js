@@ -11,11 +11,21 @@ class Engine {
   }
 
   // packed is the compressed engine: text in base64 where it is a part of the page, else what lies beside the page.
-  static async packed(options) {
+  static async packed(options, loading) {
     if (options.packed) return options.packed;
     const answer = await fetch(options.wasm, { credentials: "same-origin" });
     if (!answer.ok) throw new Error(`failed to load the engine: ${answer.status} ${answer.statusText}`);
-    return new Uint8Array(await answer.arrayBuffer());
+    const all = Number(answer.headers.get("content-length")), parts = [];
+    let got = 0;
+    for (const from = answer.body.getReader(); ;) {
+      const { done, value } = await from.read();
+      if (done) break;
+      parts.push(value);
+      got += value.length;
+      const share = all > 0 ? Math.min(1, got / all) : undefined;
+      loading?.(`Loading the engine: ${(got / 1e6).toFixed(1)}${all > 0 ? ` of ${(all / 1e6).toFixed(1)}` : ""} MB`, share);
+    }
+    return new Uint8Array(await new Blob(parts).arrayBuffer());
   }
 
   start() {
@@ -32,6 +42,7 @@ class Engine {
             URL.revokeObjectURL(url);
             if (value !== this.options.stamp) return this.end(new Error(`the engine was built from other sources (${value || "unknown"}) than the page (${this.options.stamp})`), reject);
             return resolve();
+          case "stage": return this.loading?.(value);
           case "dead": return this.end(new Error(value), reject);
           case "progress": return one?.progress?.(value);
           case "error":
@@ -42,7 +53,7 @@ class Engine {
         }
       };
     });
-    Engine.packed(this.options).then((packed) => worker.postMessage({ packed }), (e) => this.end(e));
+    Engine.packed(this.options, this.loading).then((packed) => worker.postMessage({ packed }), (e) => this.end(e));
     this.ready.catch(() => {});
     return this.ready;
   }

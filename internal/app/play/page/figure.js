@@ -33,8 +33,9 @@ class Figure {
   // plot is where the picture's plot lies on the screen.
   plot() {
     const svg = this.stage.querySelector("svg.picture");
-    const box = (svg ?? this.stage).getBoundingClientRect(), names = svg ? parseFloat(getComputedStyle(svg).paddingLeft) : 94;
-    return { left: box.left + names, width: Math.max(50, box.width - names), names };
+    const box = (svg ?? this.stage).getBoundingClientRect(), style = svg && getComputedStyle(svg);
+    const names = style ? parseFloat(style.paddingLeft) : 94, margin = style ? parseFloat(style.paddingRight) : 8;
+    return { left: box.left + names, width: Math.max(50, box.width - names - margin), names };
   }
 
   timeAt(x) {

@@ -20,8 +20,19 @@ class Playground {
   }
 
   async open() {
-    this.status = el("p", { class: "play-status", role: "status" }, "Loading the engine …");
-    this.root.replaceChildren(this.status);
+    const words = el("span", {}, "Loading the engine …"), bar = el("progress", { "aria-label": "Loading the engine" });
+    this.status = el("p", { class: "play-status", role: "status" }, bar, " ", words);
+    // The page may have a picture already: then its status is told there.
+    const there = document.getElementById("first"), shown = there && there.offsetParent !== null;
+    this.root.replaceChildren(...(shown ? [] : [this.status]));
+    this.root.classList.toggle("waiting", Boolean(shown));
+    this.engine.loading = (text, share) => {
+      for (const p of shown ? [there.querySelector(".play-status")] : [this.status]) {
+        p.querySelector("span").textContent = text;
+        if (share === undefined) p.querySelector("progress").removeAttribute("value");
+        else p.querySelector("progress").value = share;
+      }
+    };
     this.offer = await this.engine.ask("offer", {});
     this.build();
     if (this.options.address) addEventListener("hashchange", () => this.follow().catch((e) => this.trouble(e)));
@@ -176,10 +187,19 @@ class Playground {
     if (document.activeElement !== this.seed) this.seed.value = this.state.seed;
     this.scenarios.value = this.offer.scenarios.find((s) => s.yaml === answer.yaml)?.name ?? "";
     this.root.dataset.state = bad ? "spoilt" : "ready";
+    this.reveal();
+  }
+
+  // reveal shows what the engine made in the place of the first picture.
+  reveal() {
+    document.getElementById("first")?.remove();
+    this.root.classList.remove("waiting");
   }
 
   trouble(e) {
+    if (!this.status.isConnected && !this.trouble_) this.root.replaceChildren(this.status);
     (this.trouble_ ?? this.status).replaceChildren(el("p", {}, String(e.message ?? e)));
+    this.reveal();
     this.root.dataset.state = "failed";
   }
 

@@ -11,10 +11,14 @@ const fromBase64 = (text) => {
   return bytes;
 };
 
+const stage = (words) => postMessage({ kind: "stage", text: JSON.stringify(words) });
+
 const start = async (packed) => {
+  stage("Unpacking the engine …");
   const bytes = typeof packed === "string" ? fromBase64(packed.trim()) : packed;
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   const go = new self.Go();
+  stage("Starting the engine …");
   const { instance } = await WebAssembly.instantiate(await new Response(stream).arrayBuffer(), go.importObject);
   await go.run(instance);
   throw new Error("the engine has ended");

@@ -261,6 +261,14 @@ func (m *Memory) Incr(key string) (n int64, ok bool) {
 	return n, m.fault == ""
 }
 
+// Decr subtracts one.
+func (m *Memory) Decr(key string) (n int64, ok bool) {
+	if m.fault == "" {
+		n, m.fault = m.incr(key, -1)
+	}
+	return n, m.fault == ""
+}
+
 func (m *Memory) incr(key string, by int64) (n int64, fault string) {
 	i := m.Find(key)
 	if i < 0 {

@@ -96,6 +96,14 @@ func (m refusing) Incr(key string) (int64, bool) {
 	return m.Memory.Incr(key)
 }
 
+// Decr may refuse.
+func (m refusing) Decr(key string) (int64, bool) {
+	if m.stops(command.DECR) {
+		return 0, false
+	}
+	return m.Memory.Decr(key)
+}
+
 // RPush may refuse.
 func (m refusing) RPush(key, element string) int64 {
 	if m.stops(command.RPUSH) {

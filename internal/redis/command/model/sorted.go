@@ -73,6 +73,14 @@ func (m *Memory) ZCard(key string) int64 {
 	return int64(len(list))
 }
 
+// ZFirst is the element with the lowest score; empty: there is none.
+func (m *Memory) ZFirst(key string) string {
+	if _, list := m.sorted(key); len(list) > 0 {
+		return list[0].Name
+	}
+	return ""
+}
+
 // ZScore is the score of an element.
 func (m *Memory) ZScore(key, element string) (float64, bool) {
 	_, list := m.sorted(key)

@@ -202,6 +202,9 @@ func (s *servedLock) configure(l *program.Lock) (consensus *client.Address, err 
 	if s.algorithm.StaysAtLeast {
 		c.AtLeast = program.Duration(l.AtLeastMS)
 	}
+	if s.algorithm.Modes {
+		c.Shared = l.Mode == program.Shared
+	}
 	if s.algorithm.Semaphore {
 		c.Permits = max(l.Permits, 1)
 	}

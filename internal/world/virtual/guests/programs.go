@@ -190,7 +190,7 @@ func (p *lockProgram) setUp(then func()) {
 // setup is what the program is told.
 func (p *lockProgram) setup() (program.Setup, error) {
 	s := &p.g.spec
-	m := client.SetupMessage{Client: p.m.Client(), Seed: s.Seed, Lock: p.m.Config(), Points: s.Points,
+	m := client.SetupMessage{Client: p.m.Client(), Seed: s.Seed, Lock: p.m.Config(), Modes: s.Modes, Points: s.Points,
 		Replicated: s.Replicated, Clusters: s.Clusters()}
 	for _, name := range p.m.Nodes() {
 		at := client.Address{Name: name, Address: p.g.addressOf(name)}

@@ -1,0 +1,131 @@
+package lock
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
+)
+
+func init() {
+	mistakes := Mistakes{EnterUnheld: true, WaitForEver: true, NoCleanup: true, StaysAtNode: true}
+	counting := singleNode("read-write-counter", "readers and writers: the writer's value, or a counter of the readers, which does not say "+
+		"who they are", "", mistakes, countReader, uncountReader)
+	mistakes.AlwaysReleased, mistakes.ClientEnds = true, true
+	a := singleNode("read-write", "readers and writers: a sorted set of who has the lock, each with its end by the node's clock",
+		"", mistakes, takeMode, givePermit)
+	a.Tokens, a.Modes, a.Extends = []Tokens{NoTokens}, true, true
+	a.New = func(c Config, env Env) Lock {
+		return &permits{single{Config: c, env: env, take: takeMode, give: givePermit, deleteOwn: removePermit}}
+	}
+	register(a)
+	counting.Tokens, counting.Modes, counting.Ownerless = []Tokens{NoTokens}, true, true
+	counting.New = func(c Config, env Env) Lock {
+		l := &single{Config: c, env: env, take: countReader, give: uncountReader}
+		if c.Shared {
+			l.deleteOwn = func(key, _ string) command.Command { return command.Eval(uncountReaderScript, []string{key}) }
+		}
+		return l
+	}
+	register(counting)
+}
+
+// writers is how the value of a writer begins.
+const writers = "w:"
+
+// takeMode takes the lock beside readers, or, for a writer, where nobody has it.
+func takeMode(l *single, owner string) (Grant, Result) {
+	if !l.Shared {
+		owner = writers + owner
+	}
+	g := l.leased(owner, l.now())
+	r := l.do(command.Eval(takeModeScript, []string{l.Key}, l.permitArgs(owner)...))
+	return l.granted(g, r, r.OK() && r.Int == 1)
+}
+
+// countReader takes the lock for a writer where it is free, or counts one reader more.
+func countReader(l *single, owner string) (Grant, Result) {
+	if !l.Shared {
+		return setNX(l, owner)
+	}
+	g := l.leased(owner, l.now())
+	r := l.do(command.Eval(countReaderScript, []string{l.Key}, command.Itoa(command.Milliseconds(l.TTL))))
+	return l.granted(g, r, r.OK() && r.Int == 1)
+}
+
+// uncountReader takes one reader off the counter, whoever it is, or gives the lock of a writer back.
+func uncountReader(l *single, g Grant) Result {
+	if !l.Shared {
+		return compareAndDelete(l, g)
+	}
+	return deleted(l.do(command.Eval(uncountReaderScript, []string{l.Key})), "")
+}
+
+// takeModeScript removes who has ended, and adds a reader where no writer is, or a writer where nobody is. A writer is alone, so it is the
+// first. The key ends with the last that was added: all are added for the same time.
+var takeModeScript = command.NewScript("take-mode", `
+local time = redis.call('time')
+local now = tonumber(ARGV[4] or time[1] * 1000 + math.floor(time[2] / 1000))
+redis.call('zremrangebyscore', KEYS[1], '-inf', now)
+local first = redis.call('zrange', KEYS[1], 0, 0)[1]
+local writes = string.sub(ARGV[1], 1, 2) == 'w:'
+if first and (writes or string.sub(first, 1, 2) == 'w:') then return 0 end
+redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1])
+redis.call('pexpire', KEYS[1], ARGV[2])
+return 1
+`, func(s command.Store, keys, args []string) command.Reply {
+	ttl, _, now := permitWords(s, args)
+	s.ZRemUpTo(keys[0], float64(now))
+	first := s.ZFirst(keys[0])
+	if first != "" && (strings.HasPrefix(args[0], writers) || strings.HasPrefix(first, writers)) {
+		return command.IntReply(0)
+	}
+	s.ZAdd(keys[0], float64(now+ttl), args[0])
+	s.PExpire(keys[0], time.Duration(ttl)*time.Millisecond)
+	return command.IntReply(1)
+})
+
+// countReaderScript adds one to the counter, if no writer's value is there.
+var countReaderScript = command.NewScript("count-reader", `
+local value = redis.call('get', KEYS[1])
+if value and not tonumber(value) then return 0 end
+redis.call('incr', KEYS[1])
+redis.call('pexpire', KEYS[1], ARGV[1])
+return 1
+`, func(s command.Store, keys, args []string) command.Reply {
+	ttl, _ := strconv.ParseInt(args[0], 10, 64)
+	if value, has := s.Get(keys[0]); has && !isNumber(value) {
+		return command.IntReply(0)
+	}
+	if _, ok := s.Incr(keys[0]); ok {
+		s.PExpire(keys[0], time.Duration(ttl)*time.Millisecond)
+	}
+	return command.IntReply(1)
+})
+
+// uncountReaderScript takes one off the counter. With the last reader the key goes. A writer's value stays.
+var uncountReaderScript = command.NewScript("uncount-reader", `
+local value = redis.call('get', KEYS[1])
+if not value or not tonumber(value) then return 0 end
+if tonumber(value) <= 1 then return redis.call('del', KEYS[1]) end
+redis.call('decr', KEYS[1])
+return 1
+`, func(s command.Store, keys, _ []string) command.Reply {
+	value, has := s.Get(keys[0])
+	if !has || !isNumber(value) {
+		return command.IntReply(0)
+	}
+	if n, _ := strconv.ParseInt(value, 10, 64); n <= 1 {
+		s.Del(keys[0])
+		return command.IntReply(1)
+	}
+	s.Decr(keys[0])
+	return command.IntReply(1)
+})
+
+// isNumber reports that a value is a count of readers.
+func isNumber(value string) bool {
+	_, err := strconv.ParseInt(value, 10, 64)
+	return err == nil
+}

@@ -296,10 +296,11 @@ func (k *look) sample() error {
 	}
 	lock := k.order[0]
 	k.order, k.asked = k.order[1:], time.Now()
+	followed := k.doubted[lock]
 	delete(k.doubted, lock)
 	_, checked := k.checked[lock]
 	delete(k.checked, lock)
-	if !lock.Unclear() && !checked {
+	if !followed || !lock.Unclear() && !checked {
 		return nil
 	}
 	q := &question{lock: lock}

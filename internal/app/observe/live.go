@@ -189,6 +189,7 @@ func (k *look) begin(ctx context.Context) (err error) {
 
 // drop forgets a lock that is followed no longer.
 func (k *look) drop(lock *keystory.Lock) {
+	delete(k.doubted, lock)
 	delete(k.missed, lock)
 	delete(k.checked, lock)
 	delete(k.then, lock)
@@ -618,8 +619,9 @@ func (k *look) askNext() {
 	}
 	lock := k.order[0]
 	k.order = k.order[1:]
+	followed := k.doubted[lock]
 	delete(k.doubted, lock)
-	if _, checked := k.checked[lock]; !lock.Unclear() && !checked {
+	if _, checked := k.checked[lock]; !followed || !lock.Unclear() && !checked {
 		return
 	}
 	q := &question{lock: lock, done: make(chan struct{})}

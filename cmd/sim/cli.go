@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,8 +37,9 @@ type cli struct {
 	// orderly says that the command has something to end when it is interrupted.
 	orderly atomic.Bool
 	now     func() time.Time
-	// terminal reports whether a file descriptor is a terminal.
+	// terminal reports whether a file descriptor is a terminal, columns how wide that is; 0: that is not known.
 	terminal func(fd int) bool
+	columns  func(fd int) int
 	// project holds the defaults of the folder in which sim runs, or sim's own.
 	project    scenario.Project
 	projectErr error
@@ -64,11 +66,14 @@ func run(a *cli) int {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	err := a.execute(ctx, root)
+	if err != nil {
+		err = commandError(root, a.args, err)
+	}
 	switch broken := a.out.error(); {
 	case errors.Is(broken, syscall.EPIPE):
 		return exitPipe
 	case broken != nil:
-		err = &app.ExitError{Code: app.ExitInternal, Err: fmt.Errorf("failed to write to stdout: %w", broken)}
+		err = &app.ExitError{Code: app.ExitEnvironment, Err: fmt.Errorf("failed to write to stdout: %w", broken)}
 	case err == nil:
 		return app.ExitMet
 	}
@@ -226,7 +231,40 @@ func (a *cli) textOptions() terminal.Options {
 	return terminal.Options{
 		Color:   tty && a.variable("NO_COLOR") == "",
 		Unicode: tty && strings.Contains(strings.ToUpper(locale), "UTF"),
+		Width:   a.width(),
 	}
+}
+
+// leastWidth is for how few columns text is laid out.
+const leastWidth = 40
+
+// width is for how many columns text is laid out: those of the terminal, or of COLUMNS, but no more than can be read well; 0: as usual.
+func (a *cli) width() int {
+	columns := a.columnsOf(a.stdout)
+	if columns <= 0 {
+		return 0
+	}
+	return min(max(columns, leastWidth), terminal.DefaultWidth)
+}
+
+// columnsOf is how wide the terminal is to which something is written, or what COLUMNS says; 0: that is not known.
+func (a *cli) columnsOf(w io.Writer) int {
+	if o, ok := w.(*output); ok {
+		w = o.Writer
+	}
+	said, _ := strconv.Atoi(a.variable("COLUMNS"))
+	if f, ok := w.(*os.File); ok && a.columns != nil && a.isTerminal(f) {
+		return cmp.Or(a.columns(int(f.Fd())), said)
+	}
+	return said
+}
+
+// lineWidth is how long a line on stderr may be that is written over again: one that the terminal breaks could not be.
+func (a *cli) lineWidth() int {
+	if columns := a.columnsOf(a.stderr); columns > 0 {
+		return max(min(columns, terminal.DefaultWidth)-1, leastWidth/2)
+	}
+	return terminal.DefaultWidth - 1
 }
 
 func newRootCommand(a *cli) *cobra.Command {
@@ -248,7 +286,7 @@ without fencing tokens.`,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return app.Usagef("%w", err).Hint("%s --help", c.CommandPath())
+		return flagError(c, err)
 	})
 	root.AddCommand(newRunCommand(a), newSearchCommand(a), newExhaustCommand(a), newReplayCommand(a), newSweepCommand(a), newWatchCommand(a),
 		newCheckCommand(a), newObserveCommand(a), newMergeCommand(a), newReportCommand(a), newCompareCommand(a), newExportCommand(a),

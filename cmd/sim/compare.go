@@ -64,7 +64,7 @@ world or with another scenario file, so it may be no regression.`,
 				case "pdf":
 					return printPage(cmd.Context(), w, "--format pdf", func(w io.Writer) error { return compare.WriteHTML(w, c) })
 				}
-				return app.Usagef("--format %q: want text, json, html or pdf", format)
+				return app.Usagef("--format %q: want text, json, html or pdf", format).Unknown(format, []string{"text", "json", "html", "pdf"})
 			})
 			switch {
 			case err != nil:

@@ -51,7 +51,7 @@ func export(w io.Writer, path, format string) error {
 	}
 	write := map[string]func(io.Writer, *history.History) error{"edn": edn.Write, "jsonl": history.Encode}[format]
 	if write == nil {
-		return app.Usagef("--format %q: want edn, jsonl or trace", format)
+		return app.Usagef("--format %q: want edn, jsonl or trace", format).Unknown(format, []string{"edn", "jsonl", "trace"})
 	}
 	f, err := os.Open(path)
 	if err != nil {

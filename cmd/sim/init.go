@@ -17,6 +17,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 	"github.com/redlock-sim/redlock-sim/sdk"
 	"github.com/redlock-sim/redlock-sim/skills"
 )
@@ -128,8 +129,11 @@ docs/reference/lock-protocol.md, and name your program in sim.yaml.`,
 		RunE: func(*cobra.Command, []string) error {
 			i := slices.IndexFunc(languages, func(l language) bool { return l.name == name })
 			if name != "" && i < 0 {
-				return app.Usagef("--language %q: want one of %s", name, strings.Join(languageNames(), ", ")).
-					Hint("docs/reference/lock-protocol.md is for all other languages")
+				err := app.Usagef("--language %q: want one of %s", name, strings.Join(languageNames(), ", "))
+				if yamlform.Nearest(name, languageNames()) != "" {
+					return err.Unknown(name, languageNames())
+				}
+				return err.Hint("docs/reference/lock-protocol.md is for all other languages")
 			}
 			if name == "" {
 				i = languageHere()

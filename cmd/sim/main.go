@@ -21,7 +21,17 @@ func main() {
 		stderr:   os.Stderr,
 		now:      time.Now,
 		terminal: term.IsTerminal,
+		columns:  columns,
 	})
 	restore()
 	os.Exit(code)
+}
+
+// columns is how wide a terminal is; 0: that is not known.
+func columns(fd int) int {
+	width, _, err := term.GetSize(fd)
+	if err != nil {
+		return 0
+	}
+	return width
 }

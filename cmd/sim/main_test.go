@@ -176,7 +176,7 @@ func simCommand(ts *testscript.TestScript, args []string, stdout, stderr *bytes.
 	cmd.Env = append(os.Environ(), "PATH="+path, "REDLOCK_SIM_REDIS_SERVER="+ts.Getenv("REDLOCK_SIM_REDIS_SERVER"),
 		"REDLOCK_SIM_POSTGRES="+ts.Getenv("REDLOCK_SIM_POSTGRES"), "REDLOCK_SIM_ETCD="+ts.Getenv("REDLOCK_SIM_ETCD"),
 		"REDLOCK_SIM_ZOOKEEPER="+ts.Getenv("REDLOCK_SIM_ZOOKEEPER"),
-		"GITHUB_STEP_SUMMARY="+ts.Getenv("GITHUB_STEP_SUMMARY"))
+		"GITHUB_STEP_SUMMARY="+ts.Getenv("GITHUB_STEP_SUMMARY"), "COLUMNS="+ts.Getenv("COLUMNS"))
 	for _, name := range []string{"DOCKER_HOST", "SECRET", "TMPDIR"} {
 		if v := ts.Getenv(name); v != "" {
 			cmd.Env = append(cmd.Env, name+"="+v)

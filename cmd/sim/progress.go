@@ -137,8 +137,8 @@ func (p *progress) draw() {
 		of = fmt.Sprintf(" of about %v", roughly(p.about))
 	}
 	line := fmt.Sprintf("%s%.1f s%s   %s", head, time.Since(p.began).Seconds(), of, strings.Join(parts, "   "))
-	if len(line) > 99 {
-		line = line[:96] + "..."
+	if most := p.app.lineWidth(); len(line) > most {
+		line = line[:most-3] + "..."
 	}
 	fmt.Fprintf(p.app.stderr, "\r\x1b[K%s", line)
 	p.shown = true

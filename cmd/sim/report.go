@@ -137,5 +137,6 @@ func writeResult(a *cli, w io.Writer, t *trial.Trial, format string) error {
 	case "markdown":
 		return report.WriteMarkdown(w, results)
 	}
-	return app.Usagef("--format %q: want html, text, json, junit or markdown", format)
+	return app.Usagef("--format %q: want html, text, json, junit or markdown", format).
+		Unknown(format, []string{"html", "text", "json", "junit", "markdown"})
 }

@@ -110,7 +110,7 @@ func (a *cli) run(ctx context.Context, f runFlags, shard string, args []string, 
 	if !changed("jobs") {
 		f.Jobs = a.project.Jobs
 	} else if f.Jobs < 1 {
-		return app.Usagef("--jobs %d, --repeat %d: want at least 1", f.Jobs, f.Repeat)
+		return app.Usagef("--jobs %d: want at least 1", f.Jobs)
 	}
 	if f.Part, err = partOf(shard, changed("seed")); err != nil {
 		return err

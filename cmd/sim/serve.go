@@ -68,7 +68,7 @@ with --host each name or address under which browsers reach the server.`,
 				return app.Usagef("--token-env %s: %w", tokenEnv, err)
 			}
 			if err != nil {
-				return &trial.EnvironmentError{Err: err, Hint: "sim run leaves its runs in reports/; name another folder"}
+				return app.Usagef("%w", err).Hint("sim run leaves its runs in reports/; name another folder")
 			}
 			defer func() { _ = h.Close() }()
 			a.orderly.Store(true)
@@ -79,6 +79,9 @@ with --host each name or address under which browsers reach the server.`,
 			err = serve.Run(c.Context(), listen, remote, h, func(url string, open bool) {
 				a.sayWhere(folder, url, token, open)
 			})
+			if errors.Is(err, serve.ErrOpen) {
+				return app.Usagef("%w", err)
+			}
 			if err != nil {
 				return &trial.EnvironmentError{Err: err}
 			}

@@ -43,7 +43,7 @@ which is drawn again in each run.`,
 				return err
 			}
 			if c.Flags().Changed("jobs") && r.Jobs < 1 {
-				return app.Usagef("--jobs %d, --runs %d: want at least 1", r.Jobs, r.Runs)
+				return app.Usagef("--jobs %d: want at least 1", r.Jobs)
 			}
 			r.Scenario = args[0]
 			result, err := app.Sweep(c.Context(), a.env(), r, a.listener().hear)

@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
@@ -92,12 +96,24 @@ func ExitCode(err error) int {
 		return ExitUsage
 	case errors.As(err, &slow), errors.As(err, &slowSearch):
 		return ExitUndecided
-	case errors.As(err, &env):
+	case errors.As(err, &env), ofMachine(err):
 		return ExitEnvironment
 	case errors.As(err, &problems):
 		return ExitUsage
 	}
 	return ExitInternal
+}
+
+// ofMachine: a disk is full, or a file or a folder cannot be written. That is no mistake of sim.
+func ofMachine(err error) bool {
+	var file *fs.PathError
+	var link *os.LinkError
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.As(err, &file) || errors.As(err, &link)
+}
+
+// fullDisk recognises a full disk in the error of a stored result, which is a text: of sim's own disk, or of a server's.
+func fullDisk(text string) bool {
+	return strings.Contains(text, syscall.ENOSPC.Error()) || strings.Contains(text, "is the disk full?")
 }
 
 // ExitOf is the exit code that one result stands for.
@@ -106,8 +122,8 @@ func ExitOf(r *report.Result, allowUndecided bool) int {
 	for i := range r.Variants {
 		v := &r.Variants[i]
 		switch {
-		case v.Error != "" && v.Lock != nil:
-			return ExitEnvironment // its program failed
+		case v.Error != "" && (v.Lock != nil || fullDisk(v.Error)):
+			return ExitEnvironment // its program failed, or the disk is full
 		case v.Error != "":
 			return ExitInternal
 		}

@@ -71,6 +71,9 @@ func Run(ctx context.Context, env *Env, r request.Run, l Listener) (*Suite, erro
 	if err := s.deal(ctx); err != nil {
 		return nil, err
 	}
+	if err := canStore(r.Out); err != nil {
+		return nil, err
+	}
 	if err := s.make(ctx); err != nil {
 		return nil, err
 	}
@@ -161,8 +164,10 @@ func checkRun(r *request.Run) error {
 		return Usagef("--timeout %v: must not be negative", r.Timeout)
 	case r.Repeat > mostRepeats:
 		return Usagef("--repeat %d: want at most %d", r.Repeat, mostRepeats)
-	case r.Jobs < 1 || r.Repeat < 1:
-		return Usagef("--jobs %d, --repeat %d: want at least 1", r.Jobs, r.Repeat)
+	case r.Jobs < 1:
+		return Usagef("--jobs %d: want at least 1", r.Jobs)
+	case r.Repeat < 1:
+		return Usagef("--repeat %d: want at least 1", r.Repeat)
 	case r.Tries < 0:
 		return Usagef("--tries %d: want at least 1", r.Tries)
 	case r.Part != nil && r.FailFast:

@@ -159,7 +159,7 @@ func (e *Env) settleSearch(ctx context.Context, r *request.Search, l Listener) e
 func checkSearch(r *request.Search) error {
 	for _, k := range r.Kinds {
 		if !slices.Contains(explore.Kinds(), k) {
-			return Usagef("--kinds: no fault %q can be drawn", k).Hint("use any of %s", strings.Join(explore.Kinds(), ", "))
+			return Usagef("--kinds: no fault %q can be drawn", k).Unknown(k, explore.Kinds())
 		}
 	}
 	if r.Topology != "" && r.Topology != program.Clustered {
@@ -304,6 +304,9 @@ func (s *searching) make(ctx context.Context) (err error) {
 		of.Live.Seen = func(k explore.Found, h *history.History) error {
 			return machine.WriteFile(seenFile(*of, out.Request.Out, k), func(w io.Writer) error { return history.Encode(w, h) })
 		}
+	}
+	if err := canStore(out.Request.Out); err != nil {
+		return err
 	}
 	l.tell(Started{})
 	began := time.Now()

@@ -38,8 +38,11 @@ func (SweepProgress) event() {}
 
 // Sweep measures how often a scenario fails as its settings vary. Where a shard has nothing to do there is no result.
 func Sweep(ctx context.Context, env *Env, r request.Sweep, l Listener) (*SweepResult, error) {
-	if r.Jobs < 0 || r.Runs < 1 {
-		return nil, Usagef("--jobs %d, --runs %d: want at least 1", r.Jobs, r.Runs)
+	if r.Jobs < 0 {
+		return nil, Usagef("--jobs %d: want at least 1", r.Jobs)
+	}
+	if r.Runs < 1 {
+		return nil, Usagef("--runs %d: want at least 1", r.Runs)
 	}
 	if r.Jobs == 0 {
 		r.Jobs = runtime.NumCPU()

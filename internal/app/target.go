@@ -70,7 +70,7 @@ func LoadTarget(t request.Target, standard []checker.Property) (
 func propertiesOf(names []string) (properties []checker.Property, err error) {
 	for _, name := range names {
 		if !slices.Contains(checker.Properties(), checker.Property(name)) {
-			return nil, Usagef("--property: no property %q", name).Hint("sim list properties")
+			return nil, Usagef("--property: no property %q", name).Unknown(name, words.Texts(checker.Properties()))
 		}
 		properties = append(properties, checker.Property(name))
 	}
@@ -80,7 +80,8 @@ func propertiesOf(names []string) (properties []checker.Property, err error) {
 // checkWorld refuses a world that there is not.
 func checkWorld(world string) error {
 	if world != request.Live && world != request.Virtual {
-		return Usagef("--world %q: want %s or %s", world, request.Live, request.Virtual)
+		known := []string{request.Live, request.Virtual}
+		return Usagef("--world %q: want %s", world, strings.Join(known, " or ")).Unknown(world, known)
 	}
 	return nil
 }
@@ -88,7 +89,8 @@ func checkWorld(world string) error {
 // checkNodes refuses what nodes cannot be in a world, and a program of servers that are not started. providers are what they can be.
 func checkNodes(world, nodes, redis string, providers []server.Provider) error {
 	if !slices.Contains(providers, server.Provider(nodes)) {
-		return Usagef("--nodes %q: want one of %s in the %s world", nodes, strings.Join(words.Texts(providers), ", "), world)
+		known := words.Texts(providers)
+		return Usagef("--nodes %q: want one of %s in the %s world", nodes, strings.Join(known, ", "), world).Unknown(nodes, known)
 	}
 	if p := server.Provider(nodes); redis != "" && p != server.Process && p != server.Auto {
 		return Usagef("--redis names the program of nodes that are processes, and --nodes is %s", nodes).Hint("--nodes process")

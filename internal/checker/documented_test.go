@@ -18,7 +18,8 @@ func TestPropertiesAreDocumented(t *testing.T) {
 	}
 	var sections []checker.Property
 	for line := range strings.Lines(string(page)) {
-		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "## "); ok && name != "Terms" && name != "Confirmed by the nodes" {
+		name, ok := strings.CutPrefix(strings.TrimSpace(line), "## ")
+		if ok && !slices.Contains([]string{"Terms", "Lock logs", "Confirmed by the nodes"}, name) {
 			sections = append(sections, checker.Property(name))
 		}
 	}

@@ -4,7 +4,7 @@ import "time"
 
 // Clocks say how far apart those clocks are by which the events of a history were stamped that several hosts wrote.
 type Clocks struct {
-	// Error bounds the difference between the clocks of any two hosts.
+	// Error bounds the difference between the clocks of any two hosts, also if they are read at different times.
 	Error time.Duration
 	List  []Clock
 	// Of has the place in List of each client's clock.
@@ -18,6 +18,8 @@ type Clock struct {
 	Host string
 	// Step is by how much the host's clock was seen to step while the process ran.
 	Step time.Duration
+	// Set: a process of the host saw that somebody set its clock, so that another may not have seen it.
+	Set bool
 }
 
 // Between bounds by how much the difference between a stamp of one client and one of another may be wrong. It is 0 where there are no
@@ -26,12 +28,13 @@ func (c *Clocks) Between(a, b string) time.Duration {
 	if c == nil {
 		return 0
 	}
-	x, y := c.Of[a], c.Of[b]
-	if x == y {
+	i, k := c.Of[a], c.Of[b]
+	if i == k {
 		return 0
 	}
-	apart := (c.List[x].Step + c.List[y].Step + 1) / 2
-	if c.List[x].Host != c.List[y].Host {
+	x, y := &c.List[i], &c.List[k]
+	apart := (x.Step + y.Step + 1) / 2
+	if x.Host != y.Host || x.Set || y.Set {
 		apart += c.Error
 	}
 	return apart

@@ -57,7 +57,7 @@ func (p printer) write(w io.Writer, r *Result, reportPath string) error {
 // exit code: DONE, UNDECIDED, FAIL, INTERRUPTED or ERROR. lost are errors that are in no
 // result.
 func WriteSummaryLine(w io.Writer, results []*Result, lost int, elapsed time.Duration, o terminal.Options) error {
-	p, t := terminal.New(o), tallyOf(results)
+	p, t := &printer{Printer: terminal.New(o)}, tallyOf(results)
 	if t.errors += lost; lost > 0 {
 		t.worst = failed
 	}
@@ -78,9 +78,15 @@ func WriteSummaryLine(w io.Writer, results []*Result, lost int, elapsed time.Dur
 	if slow := t.tooSlow(); slow != "" {
 		line += "; " + slow
 	}
+	if p.narrow() {
+		line = strings.TrimPrefix(strings.Join(terminal.Wrap(word.word+line, p.Width-2), "\n  "), word.word)
+	}
 	p.Print(p.Paint(word.tone, word.word), line, "\n")
 	return p.WriteAll(w)
 }
+
+// narrow: lines that are not wrapped elsewhere, so that programs find them, would be cut by this terminal.
+func (p *printer) narrow() bool { return p.Width < terminal.DefaultWidth }
 
 func (p *printer) head(r *Result) {
 	name := plain.Text(r.Scenario)
@@ -96,7 +102,16 @@ func (p *printer) head(r *Result) {
 	} else if r.World == "virtual" {
 		facts = append(facts, "virtual")
 	}
-	p.Print(p.Paint(terminal.Strong, name), "   ", p.Paint(terminal.Faint, strings.Join(facts, "   ")), "\n")
+	line, room := "", p.Width-utf8.RuneCountInString(name)
+	p.Print(p.Paint(terminal.Strong, name))
+	for _, f := range facts {
+		if p.narrow() && line != "" && utf8.RuneCountInString(line+"   "+f) > room {
+			p.Print(p.Paint(terminal.Faint, line), "\n")
+			line, room = "", p.Width
+		}
+		line += "   " + f
+	}
+	p.Print(p.Paint(terminal.Faint, line), "\n")
 	if r.Error != "" {
 		p.Labelled(2, "error", r.Error, terminal.Bad)
 	}
@@ -146,7 +161,10 @@ func (p *printer) variant(r *Result, v *Variant) {
 	for i := range v.Properties {
 		verdict = max(verdict, utf8.RuneCountInString(besideExpectation(&v.Properties[i])))
 	}
-	why := min(max(p.Width-4-2-nameColumn-2-2-verdict, minWhyColumn), maxWhyColumn)
+	why := min(p.Width-4-2-nameColumn-2-2-verdict, maxWhyColumn)
+	if why < minWhyColumn {
+		why = 0
+	}
 	for i := range v.Properties {
 		p.property(&v.Properties[i], why)
 	}
@@ -172,15 +190,24 @@ func judgedBeforeEnd(of ...Variant) string {
 	return ""
 }
 
+// property prints a row of the table; without a width for its reasons, the terminal is too narrow for one, and what would stand side by side
+// follows line by line.
 func (p *printer) property(pr *PropertyResult, whyColumn int) {
 	mark, t := p.mark(pr.Verdict), verdictTone(pr)
-	lines := terminal.Wrap(plain.Text(pr.Why), whyColumn)
 	beside := besideExpectation(pr)
 	if !pr.Met {
 		beside = p.Paint(t, beside)
 	} else if pr.Expected != 0 {
 		beside = p.Paint(terminal.Faint, beside)
 	}
+	if whyColumn == 0 {
+		p.Print("    ", p.Paint(t, mark), " ", plain.Text(string(pr.Name)), "\n        ", beside, "\n")
+		for _, line := range terminal.Wrap(plain.Text(pr.Why), p.Width-8) {
+			p.Print("        ", line, "\n")
+		}
+		return
+	}
+	lines := terminal.Wrap(plain.Text(pr.Why), whyColumn)
 	p.Print("    ", p.Paint(t, mark), " ", terminal.Pad(plain.Text(string(pr.Name)), nameColumn), "  ",
 		terminal.Pad(lines[0], whyColumn), "  ", beside, "\n")
 	for _, line := range lines[1:] {

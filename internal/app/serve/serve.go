@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -195,6 +196,9 @@ func Run(ctx context.Context, addr string, remote bool, h *Handler, ready func(u
 	})
 }
 
+// ErrOpen: the address is not of this machine alone, and nobody said that this is meant.
+var ErrOpen = errors.New("can be reached from other machines")
+
 // listen serves until ctx ends.
 func listen(ctx context.Context, addr string, remote bool, h http.Handler, ready func(addr net.Addr, open bool)) error {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
@@ -205,7 +209,7 @@ func listen(ctx context.Context, addr string, remote bool, h http.Handler, ready
 	open := !ok || !tcp.IP.IsLoopback()
 	if open && !remote {
 		_ = ln.Close()
-		return fmt.Errorf("%s can be reached from other machines: --remote allows that", ln.Addr())
+		return fmt.Errorf("%s %w: --remote allows that", ln.Addr(), ErrOpen)
 	}
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
 		WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16}

@@ -12,6 +12,9 @@ import (
 // slew is how much faster or slower than another clock of its host a clock may run without having been set: NTP's most.
 const slew = 500e-6
 
+// scatter is how far apart two readings of one clock can be that nobody set: some languages read the time in ms.
+const scatter = 2 * time.Millisecond
+
 // merger puts the lines of all processes into one history.
 type merger struct {
 	*Log
@@ -60,15 +63,18 @@ func (l *Log) History(clockError time.Duration) (*history.History, error) {
 		}
 	}
 	times := make([][]int64, len(l.processes))
+	set := make(map[string]bool)
 	for i, p := range l.processes {
 		step := int64(0)
 		times[i], step = onOneClock(p.entries)
 		m.clocks.List = append(m.clocks.List, history.Clock{Host: p.host, Step: micros(step)})
+		set[p.host] = set[p.host] || micros(step) > scatter
 		if i == 0 || times[i][0] < m.begin {
 			m.begin = times[i][0]
 		}
 	}
 	for i, p := range l.processes {
+		m.clocks.List[i].Set = set[p.host]
 		if err := m.addProcess(i, p, times[i]); err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package terminal
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -70,17 +71,44 @@ func (p *Printer) Paint(t Tone, s string) string {
 	return "\x1b[" + string(t) + "m" + s + "\x1b[0m"
 }
 
-// Labelled prints a wrapped line behind a label.
+// Labelled prints a text behind a label, each of its lines on one of its own, and wrapped. Lines that are the same are counted.
 func (p *Printer) Labelled(indent int, label, text string, t Tone) {
 	lead := strings.Repeat(" ", indent)
-	room := p.Width - indent - len(label) - 2
-	for i, line := range Wrap(plain.Text(text), room) {
-		if i == 0 {
-			p.Print(lead, p.Paint(t, label+":"), " ", line, "\n")
-			continue
+	if 2*(indent+len(label)+2) > p.Width { // there is no room beside the label
+		p.Print(lead, p.Paint(t, label+":"), "\n")
+		lead += "  "
+		for _, line := range distinct(text) {
+			p.Print(lead, strings.Join(Wrap(plain.Text(line), p.Width-len(lead)), "\n"+lead), "\n")
 		}
-		p.Print(lead, strings.Repeat(" ", len(label)+2), line, "\n")
+		return
 	}
+	room, first := p.Width-indent-len(label)-2, true
+	for _, text := range distinct(text) {
+		for _, line := range Wrap(plain.Text(text), room) {
+			if first {
+				p.Print(lead, p.Paint(t, label+":"), " ", line, "\n")
+				first = false
+				continue
+			}
+			p.Print(lead, strings.Repeat(" ", len(label)+2), line, "\n")
+		}
+	}
+}
+
+// distinct are the lines of a text, each once, with how often it came.
+func distinct(text string) (lines []string) {
+	times := make(map[string]int)
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		if times[line]++; times[line] == 1 {
+			lines = append(lines, line)
+		}
+	}
+	for i, line := range lines {
+		if n := times[line]; n > 1 {
+			lines[i] += fmt.Sprintf(" (%d times)", n)
+		}
+	}
+	return lines
 }
 
 // Pad fills s with spaces up to width columns.

@@ -107,9 +107,11 @@ beginning or at the end, or is too busy.`,
 		"go by the events that the server sends of keys, and by asking what they hold: it costs less, and tells less")
 	c.Flags().StringVar(&f.metrics, "metrics", "",
 		"also serve figures for Prometheus at this address of this machine, such as 127.0.0.1:9090 (path /metrics)")
-	c.Flags().StringVar(&f.sample, "sample", "", "use MONITOR for one time in each other, such as 1s/10s, for a busy server: what is between is not seen")
+	c.Flags().StringVar(&f.sample, "sample", "",
+		"use MONITOR for one time in each other, such as 1s/10s, for a busy server: what is between is not seen")
 	c.Flags().BoolVar(&f.follow, "follow", false, "also contact the servers that a Sentinel or a Redis Cluster tells of")
-	c.Flags().StringVar(&f.sentinelPasswordEnv, "sentinel-password-env", "", "the environment variable that holds the password of the Sentinel")
+	c.Flags().StringVar(&f.sentinelPasswordEnv, "sentinel-password-env", "",
+		"the environment variable that holds the password of the Sentinel")
 	c.Flags().StringVar(&f.live.CA, "ca-cert", "", "a file with the certificates to trust (default: those of the machine)")
 	return c
 }

@@ -28,7 +28,6 @@ func (a *cli) places(args []string, f *observeFlags) (list []observe.Place, err 
 	if err != nil {
 		return nil, err
 	}
-	tls, sentinel := false, false
 	for _, text := range args {
 		var p observe.Place
 		if err := placeAt(text, &p); err != nil {
@@ -38,29 +37,35 @@ func (a *cli) places(args []string, f *observeFlags) (list []observe.Place, err 
 			return nil, app.Usagef("%s is named twice", p.Address)
 		}
 		p.Password, p.CA = password, f.live.CA
-		tls, sentinel = tls || p.TLS, sentinel || p.Topology == observe.BySentinel
 		if err := f.plain(&p, p.Address); err != nil {
 			return nil, err
 		}
 		list = append(list, p)
 	}
+	return list, f.fit(list)
+}
+
+// fit sees that flags go with the places.
+func (f *observeFlags) fit(list []observe.Place) error {
+	is := func(what func(observe.Place) bool) bool { return slices.ContainsFunc(list, what) }
+	several := len(list) > 1 || list[0].Topology != observe.Single
 	switch {
-	case f.live.CA != "" && !tls:
-		return nil, app.Usagef("--ca-cert goes with rediss://")
-	case f.sentinelPasswordEnv != "" && !sentinel:
-		return nil, app.Usagef("--sentinel-password-env goes with redis+sentinel://")
-	case f.follow && !slices.ContainsFunc(list, func(p observe.Place) bool { return p.Topology != observe.Single }):
-		return nil, app.Usagef("--follow goes with redis+sentinel:// and redis+cluster://")
-	case (f.json || f.html != "") && (len(list) > 1 || list[0].Topology != observe.Single):
-		return nil, app.Usagef("--json and --html go with one server: each tells of one")
+	case f.live.CA != "" && !is(func(p observe.Place) bool { return p.TLS }):
+		return app.Usagef("--ca-cert goes with rediss://")
+	case f.sentinelPasswordEnv != "" && !is(func(p observe.Place) bool { return p.Topology == observe.BySentinel }):
+		return app.Usagef("--sentinel-password-env goes with redis+sentinel://")
+	case f.follow && !is(func(p observe.Place) bool { return p.Topology != observe.Single }):
+		return app.Usagef("--follow goes with redis+sentinel:// and redis+cluster://")
+	case (f.json || f.html != "") && several:
+		return app.Usagef("--json and --html go with one server: each tells of one")
 	case f.live.WithoutMonitor && f.record != "":
-		return nil, app.Usagef("--record writes what MONITOR shows: it does not go with --without-monitor")
+		return app.Usagef("--record writes what MONITOR shows: it does not go with --without-monitor")
 	case f.live.WithoutMonitor && len(f.resource) > 0:
-		return nil, app.Usagef("--resource needs MONITOR: no event says who writes; leave --without-monitor out")
-	case f.record != "" && (len(list) > 1 || list[0].Topology != observe.Single):
-		return nil, app.Usagef("--record goes with one server: a file has the lines of one")
+		return app.Usagef("--resource needs MONITOR: no event says who writes; leave --without-monitor out")
+	case f.record != "" && several:
+		return app.Usagef("--record goes with one server: a file has the lines of one")
 	}
-	return list, nil
+	return nil
 }
 
 // windows reads when MONITOR is used.
@@ -163,7 +168,8 @@ func (a *cli) observeServers(ctx context.Context, places []observe.Place, publis
 	}
 	l.Permit = func(p *observe.Place, address string) error {
 		named := slices.ContainsFunc(places, func(o observe.Place) bool { return o.Address == address })
-		if !named && !f.follow && !(app.IsLoopback(p.Address) && app.IsLoopback(address)) {
+		here := app.IsLoopback(p.Address) && app.IsLoopback(address)
+		if !named && !f.follow && !here {
 			return &observe.RefusedError{Address: address, Why: p.Address + " tells of it, and you have not named it (--follow permits it)"}
 		}
 		if err := f.plain(p, address); err != nil {
@@ -226,7 +232,7 @@ func (a *cli) notLooked(err error) error {
 		err = words.WithHint(err, "--force, or --most-ops, if the server can bear it; or save its append-only file, and look at that")
 	}
 	if none := (*observe.NoEventsError)(nil); errors.As(err, &none) {
-		err = words.WithHint(err, "redis-cli CONFIG SET notify-keyspace-events KA, which sim, as it never writes, does not do; or --keys with whole names")
+		err = words.WithHint(err, "redis-cli CONFIG SET notify-keyspace-events KA (sim never writes); or --keys with whole names")
 	}
 	if refused := (*observe.RefusedError)(nil); errors.As(err, &refused) {
 		return app.Usagef("%w", err)

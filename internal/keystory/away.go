@@ -6,7 +6,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 )
 
-// Pause says that nobody looks for a while, as was planned: what comes after it says nothing of what was before, so nobody is accused by both
+// Pause says that nobody looks for a while, as was planned: what comes after it says nothing of what was before, so nobody is accused by
+// both
 // together, and the time between is not counted as held.
 func (s *Story) Pause(why string) {
 	s.Settle()
@@ -103,7 +104,8 @@ func Has(is command.Key, values []string) bool {
 	return slices.ContainsFunc(valuesOf(is), func(v string) bool { return slices.Contains(values, v) })
 }
 
-// Lost says that this server took over from another, where somebody had the lock, and that it has not: why says what speaks for it. certain: it
+// Lost says that this server took over from another, where somebody had the lock, and that it has not: why says what speaks for it.
+// certain: it
 // was never given back. Otherwise it is a question, till its owner comes back.
 func (k *Lock) Lost(o Holder, certain bool, at Time, old, why string) {
 	k.finish()

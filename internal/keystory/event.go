@@ -20,7 +20,8 @@ type changed struct {
 // mostEvents bounds the events that are kept till the server says what a key holds.
 const mostEvents = 16
 
-// SeeEvent takes in a keyspace event: something was done to a key. It says neither what the key holds nor who did it, so nobody is accused by it
+// SeeEvent takes in a keyspace event: something was done to a key. It says neither what the key holds nor who did it, so nobody is
+// accused by it
 // but the server. What the key holds, Sampled says.
 func (s *Story) SeeEvent(db int, key, event string, at Time) {
 	if !s.o.Keys.Fit(key) {
@@ -95,7 +96,8 @@ func (k *Lock) gone() {
 	k.log.Replay.Key, k.log.Unclear = command.Key{}, false
 }
 
-// Sampled takes in what the server says that a key holds, where nothing but that and events say anything. gaps: events may have been missed,
+// Sampled takes in what the server says that a key holds, where nothing but that and events say anything. gaps: events may have been
+// missed,
 // so whatever is between two samples is not known.
 func (k *Lock) Sampled(is command.Key, at Time, gaps bool) {
 	k.fromLines, k.sampled = true, gaps

@@ -98,7 +98,8 @@ func TestSamplesWithGaps(t *testing.T) {
 	}
 }
 
-// Where nobody looked for a while, nobody is accused by what was before and what came after together, and who has the lock still is counted once.
+// Where nobody looked for a while, nobody is accused by what was before and what came after together, and who has the lock still is
+// counted once.
 func TestPause(t *testing.T) {
 	s := New(Options{Keys: fits("lock"), Resource: fits("stock"), Moments: 100})
 	s.absent = true

@@ -283,7 +283,8 @@ func (k *Lock) noteUse(a *act, l *monitor.Line) {
 	k.written = k.written || a.would.Holds != command.Absent || k.counted
 }
 
-// besideLocks are how the keys begin that libraries keep beside their locks: Redisson the answer to a release, who waits and since when, and
+// besideLocks are how the keys begin that libraries keep beside their locks: Redisson the answer to a release, who waits and since when,
+// and
 // python-redis-lock what wakes up who waits.
 var besideLocks = []string{"redisson_unlock_latch:", "redisson_lock_queue:", "redisson_lock_timeout:", "redisson_lock__channel:",
 	"lock-signal:"}

@@ -346,7 +346,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Locks that are over give way to others, and what befell them is told in sum. A lock that is held stays, and so does one of which something was found.
+// Locks that are over give way to others, and what befell them is told in sum. A lock that is held stays, and so does one of which
+// something was found.
 func TestLocksThatAreOverGiveWay(t *testing.T) {
 	dropped := 0
 	s := New(Options{Keys: fits("lock"), Resource: fits("stock"), Moments: 5, Dropped: func(*Lock) { dropped++ }})

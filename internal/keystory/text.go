@@ -119,7 +119,7 @@ func (s *Story) Verdict() string {
 	case outcome == noLockSeen && len(s.order) > 0:
 		return outcome + ": the keys that --keys fits are those of no locks"
 	case outcome == noLockSeen:
-		return outcome + ": no command was on a key that --keys fits"
+		return outcome + ": nothing was done to a key that --keys fits"
 	case outcome == nobodyKnown:
 		return fmt.Sprintf("%s: %s, and nothing tells who held one", outcome, locks)
 	case outcome == somethingFound:

@@ -17,7 +17,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
-// Sends are all commands that a look sends to a server, SendsSentinel those to a Sentinel; none of them writes. docs/guide/observe.md has the
+// Sends are all commands that a look sends to a server, SendsSentinel those to a Sentinel; none of them writes. docs/guide/observe.md
+// has the
 // same lists.
 var (
 	Sends = []string{"AUTH", "SELECT", "CLIENT SETNAME", "CLIENT LIST", "INFO", "TYPE", "GETRANGE", "HLEN", "HGETALL", "LLEN",

@@ -23,11 +23,12 @@ const sampleEvery = 100 * time.Millisecond
 type NoEventsError struct{ Address, Setting string }
 
 func (e *NoEventsError) Error() string {
-	return fmt.Sprintf("%s sends no events of keys (notify-keyspace-events is %q), and --keys names no key without a *, which could be asked for",
-		e.Address, e.Setting)
+	return fmt.Sprintf("%s sends no events of keys (notify-keyspace-events is %q), and --keys names no key without a *, "+
+		"which could be asked for", e.Address, e.Setting)
 }
 
-// openEvents opens the connection of a look without MONITOR. Events and answers come over the one, in the order in which the server made them.
+// openEvents opens the connection of a look without MONITOR. Events and answers come over the one, in the order in which the server made
+// them.
 func (k *look) openEvents(ctx context.Context, first bool) (err error) {
 	c, err := k.dial(ctx, k.name)
 	if err != nil {
@@ -60,15 +61,9 @@ func (k *look) openEvents(ctx context.Context, first bool) (err error) {
 
 // subscribe has the server send the events of the keys, if it sends any.
 func (k *look) subscribe(c *connection, first bool) (err error) {
-	setting, known := "", true
-	answers, err := c.ask([]string{"CONFIG", "GET", "notify-keyspace-events"})
-	switch {
-	case err != nil && !errors.As(err, new(refusal)):
+	setting, known, err := c.eventSetting()
+	if err != nil {
 		return err
-	case err != nil:
-		known = false
-	case len(answers[0].List) == 2:
-		setting = answers[0].List[1].Text
 	}
 	keys, events := strings.Contains(setting, "K"), strings.Contains(setting, "E")
 	missing := ""
@@ -99,6 +94,28 @@ func (k *look) subscribe(c *connection, first bool) (err error) {
 	} else {
 		subscribe = append(subscribe, fmt.Sprintf("__keyevent@%d__:*", k.DB))
 	}
+	if err := k.take(c, subscribe); err != nil {
+		return fmt.Errorf("%s refuses PSUBSCRIBE: %w", k.Address, err)
+	}
+	return nil
+}
+
+// eventSetting is which events the server sends; known: it says so.
+func (c *connection) eventSetting() (setting string, known bool, err error) {
+	answers, err := c.ask([]string{"CONFIG", "GET", "notify-keyspace-events"})
+	switch {
+	case errors.As(err, new(refusal)):
+		return "", false, nil
+	case err != nil:
+		return "", false, err
+	case len(answers[0].List) == 2:
+		setting = answers[0].List[1].Text
+	}
+	return setting, true, nil
+}
+
+// take has the server send events from now on.
+func (k *look) take(c *connection, subscribe []string) error {
 	open := len(subscribe) - 1
 	c.pushed = func(v *resp.Value) {
 		if len(v.List) > 0 && v.List[0].Text == "psubscribe" {
@@ -113,10 +130,10 @@ func (k *look) subscribe(c *connection, first bool) (err error) {
 	for open > 0 {
 		v, err := c.next()
 		if err == nil && v != nil && v.Kind == resp.Error {
-			err = errors.New(v.Text)
+			err = refusal(v.Text)
 		}
 		if err != nil {
-			return fmt.Errorf("%s refuses PSUBSCRIBE: %w", k.Address, err)
+			return err
 		}
 	}
 	return nil
@@ -127,9 +144,9 @@ func (k *look) noteEvents(setting, missing string, known bool) {
 	case !known:
 		k.Note("the server does not say whether it sends events of keys: where none come, nothing is known")
 	case !k.sendsEvents:
-		k.Note(fmt.Sprintf("the server sends no events of keys (notify-keyspace-events is %q), and sim, which never writes, does not change that "+
-			"(redis-cli CONFIG SET notify-keyspace-events KA does): %s asked for each %s", setting, words.Count(len(k.names()), "key")+
-			map[bool]string{true: " is", false: " are"}[len(k.names()) == 1], sampleEvery))
+		k.Note(fmt.Sprintf("the server sends no events of keys (notify-keyspace-events is %q), and sim, which never writes, does not "+
+			"change that (redis-cli CONFIG SET notify-keyspace-events KA does): it asks for %s each %s", setting,
+			words.Count(len(k.names()), "key"), sampleEvery))
 	case missing != "":
 		k.Note(fmt.Sprintf("the server does not send all events of keys (notify-keyspace-events is %q, which lacks %q; KA has all): "+
 			"what is between two samples is not known", setting, missing))
@@ -279,10 +296,11 @@ func (k *look) sample() error {
 	}
 	lock := k.order[0]
 	k.order, k.asked = k.order[1:], time.Now()
+	followed := k.doubted[lock]
 	delete(k.doubted, lock)
 	_, checked := k.checked[lock]
 	delete(k.checked, lock)
-	if !lock.Unclear() && !checked {
+	if !followed || !lock.Unclear() && !checked {
 		return nil
 	}
 	q := &question{lock: lock}

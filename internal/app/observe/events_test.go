@@ -26,7 +26,8 @@ func withoutMonitor(t *testing.T, s Server, patterns ...string) (*watching, func
 	}
 }
 
-// Without MONITOR it is known who had a lock, by its value, and when; what only commands tell is no finding. The user may do no more than the
+// Without MONITOR it is known who had a lock, by its value, and when; what only commands tell is no finding. The user may do no more
+// than the
 // guide says, and the server refuses nothing.
 func TestWithoutMonitor(t *testing.T) {
 	address, admin := startRedis(t, "--notify-keyspace-events", "KA")
@@ -89,7 +90,7 @@ func TestNoEvents(t *testing.T) {
 	}
 	w, end := withoutMonitor(t, Server{Address: address}, "lock:a", "lock:b")
 	suite.Eventually(t, "a note", func() bool {
-		return w.noted("CONFIG SET notify-keyspace-events KA does): 2 keys are asked for each 100ms")
+		return w.noted("CONFIG SET notify-keyspace-events KA does): it asks for 2 keys each 100ms")
 	})
 	admin.SetNX(ctx, "lock:a", "5f2b81c0-77ae-4d19", 0)
 	suite.Eventually(t, "a lock without a TTL", func() bool { return w.finds("lock:a", "[kept-without-ttl]") })

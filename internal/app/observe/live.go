@@ -189,6 +189,7 @@ func (k *look) begin(ctx context.Context) (err error) {
 
 // drop forgets a lock that is followed no longer.
 func (k *look) drop(lock *keystory.Lock) {
+	delete(k.doubted, lock)
 	delete(k.missed, lock)
 	delete(k.checked, lock)
 	delete(k.then, lock)
@@ -283,9 +284,8 @@ func (k *look) ask(ctx context.Context, db int, key string) (is command.Key, at 
 	if !k.call(func() {
 		lock := k.story.Follow(db, key)
 		if asked = lock != nil && k.asks(); asked {
-			k.checked[lock] = k.checked[lock]
 			k.then[lock] = func(is command.Key) { at = k.story.Last; said <- is }
-			k.doubt(lock)
+			k.check(lock)
 		}
 	}) || !asked {
 		return is, at, false
@@ -619,8 +619,9 @@ func (k *look) askNext() {
 	}
 	lock := k.order[0]
 	k.order = k.order[1:]
+	followed := k.doubted[lock]
 	delete(k.doubted, lock)
-	if _, checked := k.checked[lock]; !lock.Unclear() && !checked {
+	if _, checked := k.checked[lock]; !followed || !lock.Unclear() && !checked {
 		return
 	}
 	q := &question{lock: lock, done: make(chan struct{})}

@@ -144,7 +144,8 @@ func TestLeastRights(t *testing.T) {
 	guide := readGuide(t)
 	const observer, events = "ACL SETUSER observer ", "ACL SETUSER events "
 	for rule, besides := range map[string][]string{observer: SendsMonitor, events: SendsEvents} {
-		list := slices.DeleteFunc(slices.Concat(Sends, besides), func(name string) bool { return name == "AUTH" || name == "HELLO" }) // everybody may
+		everybody := func(name string) bool { return name == "AUTH" || name == "HELLO" }
+		list := slices.DeleteFunc(slices.Concat(Sends, besides), everybody)
 		rights := leastRights(t, rule)
 		for _, name := range list {
 			right := "+" + strings.ToLower(strings.ReplaceAll(name, " ", "|"))
@@ -206,7 +207,8 @@ func TestLeastRights(t *testing.T) {
 func TestNothingElseIsSent(t *testing.T) {
 	for _, words := range [][]string{{"SET", "a", "b"}, {"DEL", "a"}, {"CLIENT", "KILL", "x"}, {"EVAL", "x", "0"}, {"CONFIG", "SET", "x", "y"},
 		{"CLUSTER", "SETSLOT"}, {"SENTINEL", "FAILOVER"}} {
-		if _, err := (&connection{sends: slices.Concat(Sends, SendsMonitor, SendsEvents, SendsSentinel)}).ask(words); err == nil || !strings.Contains(err.Error(), "no command of a look") {
+		c := &connection{sends: slices.Concat(Sends, SendsMonitor, SendsEvents, SendsSentinel)}
+		if _, err := c.ask(words); err == nil || !strings.Contains(err.Error(), "no command of a look") {
 			t.Errorf("%v: %v", words, err)
 		}
 	}
@@ -298,7 +300,8 @@ func TestServerIsGone(t *testing.T) {
 func TestSample(t *testing.T) {
 	address, admin := startRedis(t)
 	ctx := t.Context()
-	l := &Looks{Live: Live{Window: 200 * time.Millisecond, Every: 600 * time.Millisecond, MostOps: 1}, Places: []Place{{Server: Server{Address: address}}}}
+	l := &Looks{Live: Live{Window: 200 * time.Millisecond, Every: 600 * time.Millisecond, MostOps: 1}}
+	l.Places = []Place{{Server: Server{Address: address}}}
 	w, end := lookAt(t, l)
 	watched := func(is bool) {
 		suite.Eventually(t, fmt.Sprintf("a look: %v", is), func() bool {

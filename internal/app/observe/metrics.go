@@ -98,8 +98,8 @@ var (
 	describeSeen     = prometheus.NewDesc("sim_observe_seen_total", "Commands, or events, that were seen.", ofServer, nil)
 	describeLocks    = prometheus.NewDesc("sim_observe_locks", "Keys that are followed.", ofServer, nil)
 	describeGrants   = prometheus.NewDesc("sim_observe_grants_total", "How often somebody got the lock, or was found to have it.", ofLock, nil)
-	describeHeld     = prometheus.NewDesc("sim_observe_held_seconds_total", "How long it was held, by those who have it no longer.", ofLock, nil)
-	describeHolder   = prometheus.NewDesc("sim_observe_holder_seconds", "How long the present holder has had it; 0: there is none.", ofLock, nil)
+	describeHeld     = prometheus.NewDesc("sim_observe_held_seconds_total", "How long those had it who have it no longer.", ofLock, nil)
+	describeHolder   = prometheus.NewDesc("sim_observe_holder_seconds", "How long its holder has had it; 0: there is none.", ofLock, nil)
 	describeWaits    = prometheus.NewDesc("sim_observe_waits_total", "Grants to who had asked in vain before.", ofLock, nil)
 	describeWaited   = prometheus.NewDesc("sim_observe_wait_seconds_total", "How long these had waited.", ofLock, nil)
 	describeRefused  = prometheus.NewDesc("sim_observe_refused_total", "How often it was asked for in vain.", ofLock, nil)
@@ -112,8 +112,8 @@ var (
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{describeSeen, describeLocks, describeGrants, describeHeld, describeHolder, describeWaits, describeWaited,
-		describeRefused, describeRenewals, describeEnded, describeFindings, describeQuestions} {
+	for _, d := range []*prometheus.Desc{describeSeen, describeLocks, describeGrants, describeHeld, describeHolder, describeWaits,
+		describeWaited, describeRefused, describeRenewals, describeEnded, describeFindings, describeQuestions} {
 		to <- d
 	}
 }

@@ -48,7 +48,9 @@ func TestMetrics(t *testing.T) {
 // However many locks there are, and whatever their names, the labels are bounded, and nothing is left out of the sums.
 func TestMetricsAreBounded(t *testing.T) {
 	s := keystory.New(keystory.Options{Keys: fits("lock"), Moments: 10})
-	line := func(text ...string) { s.SeeLine(monitor.Line{At: 1_700_000_000 * time.Second, Source: "c", Args: text}) }
+	line := func(text ...string) {
+		s.SeeLine(monitor.Line{At: 1_700_000_000 * time.Second, Source: "c", Args: text})
+	}
 	line("FLUSHALL")
 	const locks = 3 * mostLabels
 	for i := range locks {
@@ -62,7 +64,8 @@ func TestMetricsAreBounded(t *testing.T) {
 	if n := strings.Count(text, "\nsim_observe_grants_total{"); n != mostLabels+1 {
 		t.Errorf("%d labels", n)
 	}
-	if want := fmt.Sprintf(`sim_observe_ended_total{how="released",lock="(other)",server="here"} %d`, locks-mostLabels); !strings.Contains(text, want) {
+	want := fmt.Sprintf(`sim_observe_ended_total{how="released",lock="(other)",server="here"} %d`, locks-mostLabels)
+	if !strings.Contains(text, want) {
 		t.Errorf("no %s in\n%.3000s", want, text)
 	}
 }

@@ -237,13 +237,22 @@ func (l *Looks) failover(ctx context.Context, old, taken *member, mine func(key 
 	}) {
 		return
 	}
+	silent := false // the old one does not answer, and is asked no more
 	for _, h := range list {
 		is, at, ok := taken.ask(ctx, h.db, h.key)
-		if !ok || keystory.Has(is, h.Values) || h.Expires.At > 0 && h.Expires.At <= at.At {
+		if !ok {
+			l.note(taken.place, "%s does not say what it has of %d locks that %s had: it is not known which are lost",
+				taken.Address, len(list), old.Address)
+			return
+		}
+		if keystory.Has(is, h.Values) || h.Expires.At > 0 && h.Expires.At <= at.At {
 			continue
 		}
-		there, _, answers := old.ask(ctx, h.db, h.key)
-		still := answers && keystory.Has(there, h.Values)
+		still := false
+		if !silent {
+			there, _, answers := old.ask(ctx, h.db, h.key)
+			still, silent = answers && keystory.Has(there, h.Values), !answers
+		}
 		taken.call(func() {
 			lock := taken.story.Follow(h.db, h.key)
 			if lock == nil {
@@ -255,7 +264,8 @@ func (l *Looks) failover(ctx context.Context, old, taken *member, mine func(key 
 	}
 }
 
-// sawAll reports that all commands since an instant were seen, but for those of the moment in which the server closed all connections, as it
+// sawAll reports that all commands since an instant were seen, but for those of the moment in which the server closed all connections,
+// as it
 // does when it becomes a primary.
 func (k *look) sawAll(since time.Time) bool {
 	if k.WithoutMonitor {

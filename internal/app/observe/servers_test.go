@@ -274,7 +274,7 @@ func TestCluster(t *testing.T) {
 	slot := command.Slot("lock:a") // of the first node
 	suite.Eventually(t, "a cluster", func() bool {
 		return !slices.ContainsFunc(nodes, func(node *redis.Client) bool {
-			return !strings.Contains(node.ClusterInfo(ctx).Val(), "cluster_state:ok") || len(node.ClusterSlots(ctx).Val()) != 2
+			return !strings.Contains(node.ClusterInfo(ctx).Val(), "cluster_state:ok") || len(node.ClusterShards(ctx).Val()) != 2
 		}) && nodes[0].Set(ctx, "lock:a", "a", time.Minute).Err() == nil
 	})
 	w, end := lookAt(t, &Looks{Places: []Place{{Server: Server{Address: addresses[1]}, Topology: ByCluster}}})

@@ -62,37 +62,7 @@ scenario, as they were judged. Then the exit code is 0.`,
 				}
 				return a.reportSuite(c.Context(), suite, out, pdf)
 			}
-			t, err := trial.Rejudge(c.Context(), args[0])
-			if err != nil {
-				return app.Usagef("%w", err)
-			}
-			switch {
-			case picture:
-				out, err = a.writePicture(c.Context(), t, variant, out, png)
-			case pdf:
-				out = cmp.Or(out, beside(t, ".pdf"))
-				err = a.toOutput(out, func(w io.Writer) error {
-					return printPage(c.Context(), w, "--pdf", func(w io.Writer) error { return report.WriteHTML(w, t.Result) })
-				})
-			case format == "html" && out == "":
-				out, err = t.Report, t.Keep()
-			default:
-				err = a.toOutput(out, func(w io.Writer) error { return writeResult(a, w, t, format) })
-			}
-			if err != nil {
-				return err
-			}
-			if (picture || format == "html") && out != "-" {
-				fmt.Fprintln(a.stderr, "report", shortPath(out))
-			}
-			code := app.ExitOf(t.Result, false)
-			if code == app.ExitMet && t.Result.Interrupted {
-				code = app.ExitUndecided
-			}
-			if code != app.ExitMet {
-				return &app.ExitError{Code: code}
-			}
-			return nil
+			return a.reportRun(c.Context(), args[0], reportForm{format: format, out: out, variant: variant, picture: picture, png: png, pdf: pdf})
 		},
 	}
 	c.Flags().StringVar(&format, "format", "html", "html, text, json, junit or markdown")
@@ -100,10 +70,53 @@ scenario, as they were judged. Then the exit code is 0.`,
 		"write to this file, - for stdout (default: the run's report.html, or stdout for other formats)")
 	c.Flags().BoolVar(&svg, "svg", false, "write the picture alone, as an SVG file (default: report.svg in the run's folder)")
 	c.Flags().BoolVar(&png, "png", false, "write the picture alone, as a PNG file (default: report.png in the run's folder)")
-	c.Flags().BoolVar(&pdf, "pdf", false, "write the whole page as a PDF file (default: report.pdf in the run's folder, index.pdf in that of many)")
+	c.Flags().BoolVar(&pdf, "pdf", false,
+		"write the whole page as a PDF file (default: report.pdf in the run's folder, index.pdf in that of many)")
 	c.Flags().StringVar(&variant, "variant", "", "the variant whose picture is wanted")
 	registerWords(c, "format", []string{"html", "text", "json", "junit", "markdown"})
 	return c
+}
+
+// reportForm says what is written of a run, and where to.
+type reportForm struct {
+	format, out, variant string
+	picture, png, pdf    bool
+}
+
+// reportRun judges a run again and writes its report. The exit code is that of the run.
+func (a *cli) reportRun(ctx context.Context, folder string, f reportForm) error {
+	t, err := trial.Rejudge(ctx, folder)
+	if err != nil {
+		return app.Usagef("%w", err)
+	}
+	out := f.out
+	switch {
+	case f.picture:
+		out, err = a.writePicture(ctx, t, f.variant, out, f.png)
+	case f.pdf:
+		out = cmp.Or(out, beside(t, ".pdf"))
+		err = a.toOutput(out, func(w io.Writer) error {
+			return printPage(ctx, w, "--pdf", func(w io.Writer) error { return report.WriteHTML(w, t.Result) })
+		})
+	case f.format == "html" && out == "":
+		out, err = t.Report, t.Keep()
+	default:
+		err = a.toOutput(out, func(w io.Writer) error { return writeResult(a, w, t, f.format) })
+	}
+	if err != nil {
+		return err
+	}
+	if (f.picture || f.format == "html") && out != "-" {
+		fmt.Fprintln(a.stderr, "report", shortPath(out))
+	}
+	code := app.ExitOf(t.Result, false)
+	if code == app.ExitMet && t.Result.Interrupted {
+		code = app.ExitUndecided
+	}
+	if code != app.ExitMet {
+		return &app.ExitError{Code: code}
+	}
+	return nil
 }
 
 // reportSuite writes the page of the newest runs in a folder. Its exit code says nothing of them: nothing is judged again.

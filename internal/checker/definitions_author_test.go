@@ -399,7 +399,7 @@ func (a *author) leased(c *actor, asks *promise) bool {
 	others := 0
 	for _, o := range a.actors {
 		if o != c && slices.ContainsFunc(o.held, func(p *promise) bool {
-			return p.lock == asks.lock && (!p.until.IsSet() || p.until.V() > a.now) && !(p.shared && asks.shared)
+			return p.lock == asks.lock && (!p.until.IsSet() || p.until.V() > a.now) && (!p.shared || !asks.shared)
 		}) {
 			others++
 		}

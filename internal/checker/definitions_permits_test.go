@@ -3,8 +3,8 @@ package checker_test
 import "slices"
 
 // withinPermits: "No more clients than the lock has permits are inside the validity that their own grant promised them. Violated if, of one
-// more holds than there are permits, each two clash. With `modes` two holds of readers do not clash, and there is one permit: violated if two
-// holds clash. Unknown if the header has neither `permits` nor `modes`."
+// more holds than there are permits, each two clash. With `modes` two holds of readers do not clash, and there is one permit: violated if
+// two holds clash. Unknown if the header has neither `permits` nor `modes`."
 func (t *terms) withinPermits() answer {
 	n := t.header.Permits
 	if t.header.Modes {
@@ -21,7 +21,7 @@ func (t *terms) withinPermits() answer {
 		}
 	}
 	holds := oneHold(pieces)
-	violated := some(holds, nil, n+1, func(a, b hold) bool { return clash(a, b) && !(a.of.asked.Shared() && b.of.asked.Shared()) })
+	violated := some(holds, nil, n+1, func(a, b hold) bool { return clash(a, b) && (!a.of.asked.Shared() || !b.of.asked.Shared()) })
 	// "Chances: attempts that share more than one instant with as many holds of different other clients as there are permits, and in which
 	// these share more than one instant with one another; with `modes`, attempts that share more than one instant with a hold of a different
 	// client, where not both are readers'. For a chance a hold of a client that is killed goes on to the end of its promise"
@@ -31,7 +31,8 @@ func (t *terms) withinPermits() answer {
 		to := t.triedTo(p)
 		var inside []hold
 		for _, h := range holds {
-			if h.from, h.to = max(h.from, p.call), min(h.to, to); t.competes(p, h) && h.from < h.to && !(p.asked.Shared() && h.of.asked.Shared()) {
+			if h.from, h.to = max(h.from, p.call), min(h.to, to); t.competes(p, h) && h.from < h.to &&
+				(!p.asked.Shared() || !h.of.asked.Shared()) {
 				inside = append(inside, h)
 			}
 		}

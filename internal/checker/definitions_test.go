@@ -127,7 +127,8 @@ func naivelyOf(h *history.History, properties []checker.Property, o checker.Opti
 
 // meaningless: the property has no meaning for a semaphore, or for a lock that stays after its release.
 func meaningless(h *history.History, p string) bool {
-	return (h.Header.Permits > 0 || h.Header.Modes) && slices.Contains(aboutOneHolder, p) || h.Header.AtLeast > 0 && slices.Contains(aboutFreeLocks, p)
+	return (h.Header.Permits > 0 || h.Header.Modes) && slices.Contains(aboutOneHolder, p) ||
+		h.Header.AtLeast > 0 && slices.Contains(aboutFreeLocks, p)
 }
 
 // found is what a judge says that found a violation or not, and chances to fail or none.

@@ -11,7 +11,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
-// judgePermits: no more clients than a lock has permits are at once inside the validity that it promised them, and no writer beside anybody.
+// judgePermits: no more clients than a lock has permits, and no writer beside anybody, are at once inside the validity that it promised
+// them.
 func judgePermits(_ context.Context, j *judge, _ Options) Finding {
 	permits := j.permits()
 	holdings := j.Leases()
@@ -31,7 +32,8 @@ func judgePermits(_ context.Context, j *judge, _ Options) Finding {
 	}
 	if j.History.Header.Modes {
 		return f.noViolation("nobody asked for the lock while one held it beside whom that client may not",
-			"at no time did a writer hold the lock beside anybody (%s, %d %s)", words.Count(len(j.Grants), "grant"), f.Effort.Chances, f.Effort.What())
+			"at no time did a writer hold the lock beside anybody (%s, %d %s)", words.Count(len(j.Grants), "grant"), f.Effort.Chances,
+			f.Effort.What())
 	}
 	return f.noViolation(fmt.Sprintf("nobody asked while %s taken", areTaken(permits)), "at no time did more than %s hold %s (%s, %d %s)",
 		words.Count(permits, "client"), words.Count(permits, "permit"), words.Count(len(j.Grants), "grant"), f.Effort.Chances, f.Effort.What())

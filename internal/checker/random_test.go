@@ -44,7 +44,7 @@ func randomScript(r *rand.Rand) *script {
 	pending := map[string]history.F{}
 	s.h.Header.Quorum, s.h.Header.Renews = max(0, r.IntN(8)-4), true
 	s.h.Header.Permits = max(0, r.IntN(10)-7)
-	s.h.Header.Modes = s.h.Header.Permits == 0 && r.IntN(5) == 0
+	s.h.Header.Modes = asksFor(r, s.h.Header.Permits == 0, 5)
 	s.h.Header.AtLeast = max(0, r.Int64N(10)-8)
 	if r.IntN(8) == 0 {
 		s.h.Header.TTL, s.h.Header.Lease = 0, history.LeaseNone
@@ -97,7 +97,7 @@ func randomScript(r *rand.Rand) *script {
 			}
 			s.add(ms, c, typ, f, history.Value{Section: r.IntN(3), Key: cells[r.IntN(len(cells))], Number: randomInt(r, int64(r.IntN(3))),
 				Extra: &history.Extra{Expected: randomInt(r, int64(r.IntN(3))), Lock: locks[r.IntN(3)], Inner: asksInside(r, f),
-					Shared: s.h.Header.Modes && f == history.Acquire && r.IntN(2) == 0},
+					Shared: asksFor(r, s.h.Header.Modes && f == history.Acquire, 2)},
 				Grant: &history.Grant{ValidUntil: randomInt(r, (ms+int64(r.IntN(900)))*1e6)}, Token: randomInt(r, int64(r.IntN(5))),
 				Owner: []string{"o1", "o2", ""}[r.IntN(3)]})
 		}
@@ -107,6 +107,9 @@ func randomScript(r *rand.Rand) *script {
 	}
 	return s
 }
+
+// asksFor draws, with a chance of one in n, whether something is so that can be.
+func asksFor(r *rand.Rand, can bool, n int) bool { return can && r.IntN(n) == 0 }
 
 // asksInside says of some acquires that their clients have the lock.
 func asksInside(r *rand.Rand, f history.F) bool { return f == history.Acquire && r.IntN(4) == 0 }

@@ -190,8 +190,8 @@ func judgedBeforeEnd(of ...Variant) string {
 	return ""
 }
 
-// property prints a row of the table; without a width for its reasons, the terminal is too narrow for one, and what would stand side by side
-// follows line by line.
+// property prints a row of the table; without a width for its reasons, the terminal is too narrow for one, and what would stand side by
+// side follows line by line.
 func (p *printer) property(pr *PropertyResult, whyColumn int) {
 	mark, t := p.mark(pr.Verdict), verdictTone(pr)
 	beside := besideExpectation(pr)

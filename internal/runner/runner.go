@@ -207,7 +207,8 @@ func (r *run) header() history.Header {
 		Scenario: r.Scenario, Variant: r.Variant.Name, World: r.World, Seed: r.Seed,
 		Started: r.Started.UTC().Format(time.RFC3339Nano), Lock: s.Lock.Algorithm, Workload: string(s.Workload.Kind),
 		Clients: r.clients, Nodes: r.nodes,
-		ChecksOrder: s.Fencing.Check.ChecksOrder(), LockKey: s.Lock.Key, Permits: s.Lock.Permits, Modes: s.Modes(), AtLeast: int64(s.Lock.AtLeast),
+		ChecksOrder: s.Fencing.Check.ChecksOrder(), LockKey: s.Lock.Key, Permits: s.Lock.Permits, Modes: s.Modes(),
+		AtLeast:  int64(s.Lock.AtLeast),
 		Commands: s.Commands, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
 	}
 	if s.Nodes.SeveralClusters() {

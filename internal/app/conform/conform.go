@@ -175,7 +175,8 @@ func (s *suite) make(ctx context.Context, c check, done *Check) error {
 	pace, end := machine.WatchPace()
 	defer end()
 	for try := 1; ; try++ {
-		s.notes, s.slowest, s.patient, s.disturbed, s.endless, s.oneObject, s.permits, s.mode, s.atLeast = nil, slowest{}, 0, false, false, false, 0, "", 0
+		s.notes, s.slowest, s.patient, s.disturbed = nil, slowest{}, 0, false
+		s.endless, s.oneObject, s.permits, s.mode, s.atLeast = false, false, 0, "", 0
 		pace.Begin()
 		err := s.fresh(ctx)
 		if err == nil {

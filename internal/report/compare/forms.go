@@ -153,8 +153,8 @@ type group struct {
 	Changes            []Change
 }
 
-// mostOpen is how many changes a group has at most that is not folded. What got worse is never folded; on paper there are at most mostPrinted
-// rows of it, for nobody reads more there.
+// mostOpen is how many changes a group has at most that is not folded. What got worse is never folded; on paper there are at most
+// mostPrinted rows of it, for nobody reads more there.
 const (
 	mostOpen    = 30
 	mostPrinted = 80

@@ -43,7 +43,8 @@ func axes(s *scenario.Scenario, v *scenario.Variant, steps int) (x, y string) {
 	}
 	const think = "workload.think=50ms..5s"
 	x = think
-	for _, r := range []string{"100ms..10s", fmt.Sprintf("%v..%v", setup.Lock.TTL/2, 4*setup.Lock.TTL), fmt.Sprintf("%v..%v", setup.Lock.TTL, 8*setup.Lock.TTL)} {
+	ttl := setup.Lock.TTL
+	for _, r := range []string{"100ms..10s", fmt.Sprintf("%v..%v", ttl/2, 4*ttl), fmt.Sprintf("%v..%v", ttl, 8*ttl)} {
 		if ttl := "lock.ttl=" + r; work(ttl, "") {
 			x = ttl
 			break

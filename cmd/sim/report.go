@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,17 +53,36 @@ scenario, as they were judged. Then the exit code is 0.`,
 				return app.Usagef("--variant goes with --svg or --png")
 			}
 			suite, err := app.Folder(args[0])
+			switch {
+			case err != nil:
+				return err
+			case suite != nil:
+				return a.reportSuite(c.Context(), suite, out, pdf, !picture && format == "html")
+			}
+			t, err := trial.Rejudge(c.Context(), args[0])
+			if err != nil {
+				return app.Usagef("%w", err)
+			}
+			switch {
+			case picture:
+				out, err = a.writePicture(c.Context(), t, variant, out, png)
+			case pdf:
+				out = cmp.Or(out, beside(t, ".pdf"))
+				err = a.toOutput(out, func(w io.Writer) error {
+					return printPage(c.Context(), w, "--pdf", func(w io.Writer) error { return report.WriteHTML(w, t.Result) })
+				})
+			case format == "html" && out == "":
+				out, err = t.Report, t.Keep()
+			default:
+				err = a.toOutput(out, func(w io.Writer) error { return writeResult(a, w, t, format) })
+			}
 			if err != nil {
 				return err
 			}
-			if suite != nil {
-				if picture || format != "html" {
-					return app.Usagef("%s has many runs: they have a page, or with --pdf a PDF", args[0]).
-						Hint("name the folder of one run, such as %s", shortPath(suite.Done[0].Dir))
-				}
-				return a.reportSuite(c.Context(), suite, out, pdf)
+			if (picture || format == "html") && out != "-" {
+				fmt.Fprintln(a.stderr, "report", shortPath(out))
 			}
-			return a.reportRun(c.Context(), args[0], reportForm{format: format, out: out, variant: variant, picture: picture, png: png, pdf: pdf})
+			return rejudged(t.Result)
 		},
 	}
 	c.Flags().StringVar(&format, "format", "html", "html, text, json, junit or markdown")
@@ -77,40 +97,10 @@ scenario, as they were judged. Then the exit code is 0.`,
 	return c
 }
 
-// reportForm says what is written of a run, and where to.
-type reportForm struct {
-	format, out, variant string
-	picture, png, pdf    bool
-}
-
-// reportRun judges a run again and writes its report. The exit code is that of the run.
-func (a *cli) reportRun(ctx context.Context, folder string, f reportForm) error {
-	t, err := trial.Rejudge(ctx, folder)
-	if err != nil {
-		return app.Usagef("%w", err)
-	}
-	out := f.out
-	switch {
-	case f.picture:
-		out, err = a.writePicture(ctx, t, f.variant, out, f.png)
-	case f.pdf:
-		out = cmp.Or(out, beside(t, ".pdf"))
-		err = a.toOutput(out, func(w io.Writer) error {
-			return printPage(ctx, w, "--pdf", func(w io.Writer) error { return report.WriteHTML(w, t.Result) })
-		})
-	case f.format == "html" && out == "":
-		out, err = t.Report, t.Keep()
-	default:
-		err = a.toOutput(out, func(w io.Writer) error { return writeResult(a, w, t, f.format) })
-	}
-	if err != nil {
-		return err
-	}
-	if (f.picture || f.format == "html") && out != "-" {
-		fmt.Fprintln(a.stderr, "report", shortPath(out))
-	}
-	code := app.ExitOf(t.Result, false)
-	if code == app.ExitMet && t.Result.Interrupted {
+// rejudged is the end of a command that judged a run again: the exit code of the run.
+func rejudged(r *report.Result) error {
+	code := app.ExitOf(r, false)
+	if code == app.ExitMet && r.Interrupted {
 		code = app.ExitUndecided
 	}
 	if code != app.ExitMet {
@@ -120,7 +110,11 @@ func (a *cli) reportRun(ctx context.Context, folder string, f reportForm) error 
 }
 
 // reportSuite writes the page of the newest runs in a folder. Its exit code says nothing of them: nothing is judged again.
-func (a *cli) reportSuite(ctx context.Context, s *app.Suite, out string, pdf bool) error {
+func (a *cli) reportSuite(ctx context.Context, s *app.Suite, out string, pdf, asPage bool) error {
+	if !asPage {
+		return app.Usagef("%s has many runs: they have a page, or with --pdf a PDF", shortPath(filepath.Dir(s.Index))).
+			Hint("name the folder of one run, such as %s", shortPath(s.Done[0].Dir))
+	}
 	s.Index = cmp.Or(out, s.Index)
 	write := func(w io.Writer) error { return s.WritePage(w, false) }
 	if pdf {

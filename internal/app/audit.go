@@ -273,8 +273,8 @@ const costTag = "cost"
 func casesOf(r request.Audit) (battery, costs []*scenario.Scenario, err error) {
 	for _, g := range r.Guarantees {
 		if known := words.Texts(scenario.Guarantees()); !slices.Contains(known, g) || g == string(scenario.NoGuarantee) {
-			known = slices.DeleteFunc(known, func(k string) bool { return k == string(scenario.NoGuarantee) })
-			return nil, nil, Usagef("--guarantee: no guarantee %q", g).Unknown(g, known)
+			return nil, nil, Usagef("--guarantee: no guarantee %q", g).
+				Unknown(g, slices.DeleteFunc(known, func(k string) bool { return k == string(scenario.NoGuarantee) }))
 		}
 	}
 	ids, err := regexp.Compile(r.Case)

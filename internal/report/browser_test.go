@@ -91,8 +91,8 @@ func TestKeysStepThroughThePicture(t *testing.T) {
 	if got := readout(); got == said[len(said)-1] || !strings.HasPrefix(got, said[1][:5]) && !strings.HasPrefix(got, said[0][:5]) {
 		t.Errorf("a click on the second moment gives %q", got)
 	}
-	if n := tab.Eval[int](b, `[...document.querySelectorAll(".moments li a")].filter((a) =>
-		!document.querySelector(a.getAttribute("href"))).length`); n > 0 {
+	if n := tab.Eval[int](b, `[...document.querySelectorAll(".moments li a")]
+		.filter((a) => !document.querySelector(a.getAttribute("href"))).length`); n > 0 {
 		t.Errorf("%d moments lead to no event", n)
 	}
 	b.Do(chromedp.Focus(chromedp.CSS(`[data-do="next"]`)), chromedp.KeyEvent(kb.ArrowLeft))

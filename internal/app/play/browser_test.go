@@ -173,8 +173,8 @@ func TestFirstClickMeasures(t *testing.T) {
 	names := []string{"gc-pause", "sentinel-paused-primary", "multi-exec", "semaphore-counter"}
 	b, _ := open(t, "#scenario="+names[0])
 	for _, name := range names {
-		tab.Eval[any](b, `playground.load({ yaml: playground.offer.scenarios.find((s) => s.name === "`+name+
-			`").yaml, variant: "", seed: "1", window: null })`)
+		tab.Eval[any](b, `playground.load({ yaml: playground.offer.scenarios.find((s) => s.name === "`+name+`").yaml,
+			variant: "", seed: "1", window: null })`)
 		settled(b)
 		got := tab.Eval[string](b, `new Promise((done) => {
 			const panel = document.querySelector('.panel[aria-label="How often"]'), button = panel.querySelector("button.main");

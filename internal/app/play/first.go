@@ -45,9 +45,10 @@ func firstPicture() (*first, error) {
 				bad = append(bad, c.Property)
 			}
 		}
+		// The engine's HTML is escaped.
 		return &first{Title: a.Title, Outcome: "Violated: " + strings.Join(bad, ", "), Broke: a.Telling.At + ": " + a.Telling.Broke,
 			Scenario: s.Name, Variant: a.Variant, Summary: a.Drawing.Summary, Seed: firstSeed,
-			Drawing: template.HTML(a.Drawing.HTML)}, nil //nolint:gosec // the engine's HTML is escaped
+			Drawing: template.HTML(a.Drawing.HTML)}, nil
 	}
 	return nil, errors.New("there is no scenario " + firstScenario)
 }

@@ -35,8 +35,8 @@ func TestCampaigns(t *testing.T) {
 	reporttest.Sound(t, "campaigns", []byte(body))
 	for _, want := range []string{"2 campaigns", "5k of 10k", "exclusive-lease",
 		`points="0,120 300.0,60.0 600.0,0.0"`, "20 after 2s", "<li>10</li>", "<span>1s</span>", "0.06 %",
-		`href="/stored/found/gc-pause-exclusive-lease-7/20261120-204501-7/"`, "sim campaign report 2", "&lt;script&gt;",
-		"No violation was found yet", "refresh"} {
+		`href="/stored/found/gc-pause-exclusive-lease-7/20261120-204501-7/"`, "sim campaign report 2",
+		"&lt;script&gt;", "No violation was found yet", "refresh"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -51,8 +51,8 @@ func (h *Handler) groups(all []*entry) (list []group) {
 	cards := group{Name: "Report cards"}
 	for _, audit := range h.newestFolders(runs.Audits) {
 		if info, err := h.root.Lstat(path.Join(runs.Audits, audit, runs.Card)); err == nil && info.Mode().IsRegular() {
-			address := storedPath + (&url.URL{Path: path.Join(runs.Audits, audit)}).EscapedPath() + "/"
-			cards.add(groupLink{address, h.locksOf(audit, len(cards.Links)), audit})
+			link := storedPath + (&url.URL{Path: path.Join(runs.Audits, audit)}).EscapedPath() + "/"
+			cards.add(groupLink{link, h.locksOf(audit, len(cards.Links)), audit})
 		}
 	}
 	finds := group{Name: "Found by searches"}

@@ -45,8 +45,8 @@ func axes(s *scenario.Scenario, v *scenario.Variant, steps int) (x, y string) {
 	x = think
 	ttl := setup.Lock.TTL
 	for _, r := range []string{"100ms..10s", fmt.Sprintf("%v..%v", ttl/2, 4*ttl), fmt.Sprintf("%v..%v", ttl, 8*ttl)} {
-		if ttl := "lock.ttl=" + r; work(ttl, "") {
-			x = ttl
+		if axis := "lock.ttl=" + r; work(axis, "") {
+			x = axis
 			break
 		}
 	}

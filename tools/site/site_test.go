@@ -426,7 +426,8 @@ func TestInTheBrowser(t *testing.T) {
 		t.Errorf("the contents of a long page have %d entries", n)
 	}
 	b.Do(chromedp.Navigate(root + "/index.html"))
-	if n := tab.Eval[int](b, `[...document.querySelectorAll(".ways li")].filter((li) => !li.querySelector("img") || !li.textContent.includes("guarantee that fails")).length`); n > 3 {
+	if n := tab.Eval[int](b, `[...document.querySelectorAll(".ways li")]
+		.filter((li) => !li.querySelector("img") || !li.textContent.includes("guarantee that fails")).length`); n > 3 {
 		t.Errorf("%d ways have no picture, or do not say which guarantee fails", n)
 	}
 	b.Do(chromedp.Navigate(root + "/guide/paused-holder.html"))

@@ -80,7 +80,7 @@ func (j *judge) attemptsBeside(permits int, holdings []facts.Holding) (attempts 
 			for _, h := range holdings {
 				g := &j.Grants[h.Grant]
 				if h.From, h.To = max(h.From, asked), min(h.To, until); h.From < h.To && g.Client != client && g.Lock == lock &&
-					!(g.Shared && j.IsShared(op)) {
+					(!g.Shared || !j.IsShared(op)) {
 					beside = append(beside, h)
 				}
 			}

@@ -42,13 +42,7 @@ func randomScript(r *rand.Rand) *script {
 	}
 	kinds := []string{"pause", "kill", "stop", "clock-jump", "something"}
 	pending := map[string]history.F{}
-	s.h.Header.Quorum, s.h.Header.Renews = max(0, r.IntN(8)-4), true
-	s.h.Header.Permits = max(0, r.IntN(10)-7)
-	s.h.Header.Modes = asksFor(r, s.h.Header.Permits == 0, 5)
-	s.h.Header.AtLeast = max(0, r.Int64N(10)-8)
-	if r.IntN(8) == 0 {
-		s.h.Header.TTL, s.h.Header.Lease = 0, history.LeaseNone
-	}
+	s.drawHeader(r)
 	ms := s.begins(r, alone)
 	silent := r.IntN(4) == 0
 	if silent { // and no other fault
@@ -106,6 +100,17 @@ func randomScript(r *rand.Rand) *script {
 		s.phase(ms, history.PhaseDone)
 	}
 	return s
+}
+
+// drawHeader draws what the history says of the lock.
+func (s *script) drawHeader(r *rand.Rand) {
+	s.h.Header.Quorum, s.h.Header.Renews = max(0, r.IntN(8)-4), true
+	s.h.Header.Permits = max(0, r.IntN(10)-7)
+	s.h.Header.Modes = asksFor(r, s.h.Header.Permits == 0, 5)
+	s.h.Header.AtLeast = max(0, r.Int64N(10)-8)
+	if r.IntN(8) == 0 {
+		s.h.Header.TTL, s.h.Header.Lease = 0, history.LeaseNone
+	}
 }
 
 // asksFor draws, with a chance of one in n, whether something is so that can be.

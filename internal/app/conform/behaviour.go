@@ -88,8 +88,8 @@ func hasPermits(ctx context.Context, s *suite) error {
 	return s.give(ctx, c2, h2)
 }
 
-// hasModes lets two readers hold the lock at once, and sees that a writer is refused meanwhile and gets it once both have given it back, and
-// that a reader is refused beside the writer.
+// hasModes lets two readers hold the lock at once, and sees that a writer is refused meanwhile and gets it once both have given it back,
+// and that a reader is refused beside the writer.
 func hasModes(ctx context.Context, s *suite) error {
 	s.closeAll()
 	defer s.closeAll()

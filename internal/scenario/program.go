@@ -240,7 +240,7 @@ func (s *Setup) wantsOneObject(r *program.Ready) string {
 }
 
 func (s *Setup) wantsModes(r *program.Ready) string {
-	if !s.Modes() || r.Has(program.HasModes) {
+	if s.Workload.Readers == 0 || r.Has(program.HasModes) {
 		return ""
 	}
 	return "the lock is to have readers, and one client holds it at a time"

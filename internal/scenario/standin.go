@@ -149,7 +149,7 @@ func (s *StandIn) NotApplicable(setup *Setup) string {
 	if setup.Lock.Permits == 0 && s.Program == nil && a.Semaphore {
 		return "one client is to hold the lock at a time, and it has permits"
 	}
-	if !setup.Modes() && s.Program == nil && a.Modes {
+	if setup.Workload.Readers == 0 && s.Program == nil && a.Modes {
 		return "one client is to hold the lock at a time, and it has readers"
 	}
 	if s.Program == nil && a.Replicas && !setup.Nodes.Replicated() {

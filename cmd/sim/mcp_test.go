@@ -216,7 +216,7 @@ func TestAgentsSearch(t *testing.T) {
 	if err != nil || len(kept) != 1 {
 		t.Errorf("kept: %v, %v", kept, err)
 	}
-	a.refuses("search", args{"scenario": "gc-pause", "kinds": []string{"earthquake"}}, "no fault", "hint: use any of")
+	a.refuses("search", args{"scenario": "gc-pause", "kinds": []string{"earthquake"}}, "no fault", "hint: there are bandwidth")
 	a.refuses("search", args{"scenario": "gc-pause", "seconds": 601}, "want 1 to 600")
 	a.refuses("search", args{}, "name a scenario")
 }

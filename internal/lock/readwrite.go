@@ -89,7 +89,7 @@ return 1
 // countReaderScript adds one to the counter, if no writer's value is there.
 var countReaderScript = command.NewScript("count-reader", `
 local value = redis.call('get', KEYS[1])
-if value and not tonumber(value) then return 0 end
+if value and not string.match(value, '^-?%d+$') then return 0 end
 redis.call('incr', KEYS[1])
 redis.call('pexpire', KEYS[1], ARGV[1])
 return 1
@@ -107,7 +107,7 @@ return 1
 // uncountReaderScript takes one off the counter. With the last reader the key goes. A writer's value stays.
 var uncountReaderScript = command.NewScript("uncount-reader", `
 local value = redis.call('get', KEYS[1])
-if not value or not tonumber(value) then return 0 end
+if not value or not string.match(value, '^-?%d+$') then return 0 end
 if tonumber(value) <= 1 then return redis.call('del', KEYS[1]) end
 redis.call('decr', KEYS[1])
 return 1
@@ -126,6 +126,6 @@ return 1
 
 // isNumber reports that a value is a count of readers.
 func isNumber(value string) bool {
-	_, err := strconv.ParseInt(value, 10, 64)
-	return err == nil
+	digits := strings.TrimPrefix(value, "-")
+	return digits != "" && !strings.ContainsFunc(digits, func(r rune) bool { return r < '0' || r > '9' })
 }

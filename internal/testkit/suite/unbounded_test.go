@@ -46,6 +46,7 @@ var sleeps = map[string]string{
 	"internal/world/virtual/guests/lockprogram_test.go:acquire":        "a lock program sleeps, in virtual time",
 	"internal/world/virtual/guests/lockprogram_test.go:randomCommands": "a lock program sleeps, in virtual time",
 	"linear/reference_test.go:TestPartsShareTheTime":                   "the model is slow by intent",
+	"sdk/locklog_test.go:tryGo":                                        "an application holds its lock, by the clock that its log shows",
 }
 
 // inTests says whether a file belongs to tests alone.

@@ -321,6 +321,16 @@ func (d *drawer) script() command.Command {
 			args = append(args, command.Itoa(someMS+d.Int64N(5000)))
 		}
 		return command.Eval(s, []string{d.of(permitsKey, permitsKey, permitsKey, "l")}, args...)
+	case "take-mode":
+		args := []string{d.of("", "w:") + owner, ms, d.of("0", "1")}
+		if d.IntN(4) == 0 {
+			args = append(args, command.Itoa(someMS+d.Int64N(5000)))
+		}
+		return command.Eval(s, []string{d.of(permitsKey, permitsKey, permitsKey, "l")}, args...)
+	case "count-reader":
+		return command.Eval(s, []string{d.of(counter, key)}, ms)
+	case "uncount-reader":
+		return command.Eval(s, []string{d.of(counter, key)})
 	case "count-permit":
 		return command.Eval(s, []string{counter}, ms, d.of("1", "2"))
 	case "acquire-counted":

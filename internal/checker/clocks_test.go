@@ -148,10 +148,10 @@ func (n *naive) verdicts() map[checker.Property]checker.Verdict {
 	later := func(a, b *told, way int64) bool { return a.granted < b.asked+way }
 	sure, stamped := n.pairs(func(a, b *told, way int64) bool { return later(a, b, way) && b.token <= a.token })
 	chance, _ := n.pairs(later)
-	wrote, late := false, false
+	wrote, late, perhaps := false, false, false
 	for _, h := range n.granted {
-		if h.writeTo > 0 {
-			wrote, late = true, late || h.writeFrom > h.granted+h.ttl
+		if end := h.granted + h.ttl; h.writeTo > 0 {
+			wrote, late, perhaps = true, late || h.writeFrom > end, perhaps || h.writeTo > end
 		}
 	}
 	leaseEnd := func(h *told) int64 { return min(h.release, h.asked+h.ttl) }
@@ -159,7 +159,7 @@ func (n *naive) verdicts() map[checker.Property]checker.Verdict {
 		checker.ExclusiveBelief: n.exclusive(func(h *told) int64 { return h.release }, func(*told) bool { return true }),
 		checker.ExclusiveLease:  n.exclusive(leaseEnd, func(h *told) bool { return h.granted < h.asked+h.ttl }),
 		checker.OrderedTokens:   verdictOf(sure, stamped, chance),
-		checker.NoLateEffect:    verdictOf(late, false, wrote),
+		checker.NoLateEffect:    verdictOf(late, perhaps, wrote),
 	}
 }
 

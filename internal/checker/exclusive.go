@@ -23,6 +23,9 @@ func judgeLease(ctx context.Context, j *judge, o Options) Finding {
 
 // judgeExclusive decides whether holdings exclude each other. Others are stretches in which an attempt is put to the test, too.
 func (j *judge) judgeExclusive(ctx context.Context, o Options, holdings, others []facts.Holding, what string) Finding {
+	if j.History.Clocks != nil {
+		others = nil // of a process that writes no more, nothing is known
+	}
 	effort := Effort{Operations: len(j.Ops), Chances: j.contendedAttempts(holdings) + j.contendedAttempts(others), Of: "contended"}
 	f := Finding{Effort: effort, Method: "interval sweep"}
 	first, second := j.firstTwo(holdings, firstClash)

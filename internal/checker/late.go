@@ -14,7 +14,7 @@ import (
 func judgeLateEffects(ctx context.Context, j *judge, _ Options) Finding {
 	f := Finding{Method: "comparison with the resource's own log", Effort: Effort{Operations: len(j.Ops), Of: "writes under a promise"}}
 	first, firstBy, lates := -1, time.Duration(0), 0
-	refused := -1
+	refused, perhaps := -1, -1
 	for i := range j.Effects {
 		if ctx.Err() != nil {
 			return unknown("the check was cancelled", f.Effort)
@@ -37,10 +37,16 @@ func judgeLateEffects(ctx context.Context, j *judge, _ Options) Finding {
 			if lates++; first < 0 {
 				first, firstBy = i, x.From-until.End
 			}
+		} else if x.Accepted && j.History.Clocks != nil && until.EndedBefore(x.To) {
+			perhaps = i
 		}
 	}
 	if first >= 0 {
 		return j.lateEffectFinding(f, &j.Effects[first], firstBy, lates)
+	}
+	if perhaps >= 0 {
+		f.Verdict, f.Why = Unknown, fmt.Sprintf("a write of %s was under way when its validity ended", j.Effects[perhaps].Client())
+		return f
 	}
 	if n := j.MissingEffects(); n > 0 {
 		f.Verdict, f.Why = Unknown, fmt.Sprintf("the resource reported no effect of %s", words.Count(n, "answered write"))

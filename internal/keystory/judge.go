@@ -82,7 +82,7 @@ func (k *Lock) overwritten(a *act, before, is command.Key) {
 	renews := len(a.changed) > 3 && slices.ContainsFunc(a.changed[3:], func(word string) bool { return strings.EqualFold(word, "XX") })
 	h.told = true
 	// An append-only file has neither XX nor what a script compared: an owner may have renewed its lock with a new value.
-	h.perhaps = a.entry || renews || a.script && a.compared
+	h.perhaps = a.entry || renews || (a.script || a.queued) && a.compared
 	k.find(OverwrittenKey, h.perhaps, a.at, "%s%s writes %s in the place of %s, which held the lock%s",
 		a.name(), k.over(a.source), k.owner(is), h.Owner, left(before, a.at))
 	k.ended(Overwritten, a.at, a.source)
@@ -527,7 +527,8 @@ func (k *Lock) wrote(h *Hold, words []string, now Time, source string, byConnect
 		return
 	}
 	holders := k.hold != nil && source != "" && k.hold.Source == source
-	k.find(WroteWithout, holders || h.perhaps || k.mayBeLegal(h, now), now, "%s names %s, whose lock %s", what, h.Owner, ended)
+	copies := h.isWritten && (source == "" || source != h.Source && !slices.Contains(h.renewers, source))
+	k.find(WroteWithout, holders || copies || h.perhaps || k.mayBeLegal(h, now), now, "%s names %s, whose lock %s", what, h.Owner, ended)
 }
 
 // onTheWay is how long a write may have been on its way over another connection while the owner gave the lock back.

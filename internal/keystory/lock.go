@@ -137,6 +137,8 @@ type Hold struct {
 	shared bool
 	// renewers are other connections over which it was renewed.
 	renewers []string
+	// isWritten: its owner wrote its value while it lasted, so others may find it there, and write it again.
+	isWritten bool
 	// perhaps: it may have been its owner who wrote another value over it.
 	perhaps bool
 }

@@ -139,8 +139,8 @@ func (s *Story) SeeLine(l monitor.Line) {
 		s.caller = l
 		s.learn(&l)
 	}
-	for _, name := range s.keysOf(&l) {
-		if k := s.lock(id{l.DB, name}); k != nil {
+	for _, key := range s.keysOf(&l) {
+		if k := s.lock(key); k != nil {
 			k.see(&l, &p)
 			if !slices.Contains(s.open, k) {
 				s.open = append(s.open, k)
@@ -168,8 +168,8 @@ func (s *Story) SetReplica(is bool) { s.o.Replica = is }
 func (s *Story) seeReplicated(l *monitor.Line, p *monitor.Placed, now Time) {
 	l.Args = keylog.Unconditional(l.Args, l.DB)
 	s.absent = s.absent || strings.EqualFold(l.Args[0], "flushall")
-	for _, name := range s.keysOf(l) {
-		if k := s.lock(id{l.DB, name}); k != nil {
+	for _, key := range s.keysOf(l) {
+		if k := s.lock(key); k != nil {
 			k.seeEntry(l, now, false)
 			if !slices.Contains(s.open, k) {
 				s.open = append(s.open, k)
@@ -255,10 +255,10 @@ func (s *Story) scriptCan(args []string) (command.Can, bool) {
 }
 
 // keysOf are the keys of locks that a line is about.
-func (s *Story) keysOf(l *monitor.Line) (list []string) {
+func (s *Story) keysOf(l *monitor.Line) (list []id) {
 	add := func(word string) {
-		if s.o.Keys.Fit(word) && !slices.Contains(list, word) {
-			list = append(list, word)
+		if key := (id{l.DB, word}); s.o.Keys.Fit(word) && !slices.Contains(list, key) {
+			list = append(list, key)
 		}
 	}
 	if isScript(l.Args) {
@@ -269,7 +269,9 @@ func (s *Story) keysOf(l *monitor.Line) (list []string) {
 	}
 	if command.NamesNoKey(l.Args) {
 		for _, k := range s.order {
-			list = append(list, k.Key)
+			if reaches(l, k.DB) {
+				list = append(list, id{k.DB, k.Key})
+			}
 		}
 		return list
 	}
@@ -281,6 +283,29 @@ func (s *Story) keysOf(l *monitor.Line) (list []string) {
 		}
 	}
 	return list
+}
+
+// reaches reports that a command which names no key may do something to those of a database.
+func reaches(l *monitor.Line, db int) bool {
+	switch strings.ToUpper(l.Args[0]) {
+	case "FLUSHDB":
+		return l.DB == db
+	case "SWAPDB":
+		return slices.Contains(l.Args[1:], strconv.Itoa(db))
+	}
+	return true
+}
+
+// SeeElsewhere takes in a line of a database that is not looked at: its script may go on in one that is.
+func (s *Story) SeeElsewhere(l monitor.Line) {
+	if p := s.steps.Place(l); p.Step != s.step {
+		s.Settle()
+		s.step = p.Step
+	}
+	if l.Source != monitor.Script && !s.o.Replica {
+		s.caller = l
+		s.learn(&l)
+	}
 }
 
 func isScript(args []string) bool {
@@ -343,8 +368,8 @@ func (s *Story) SeeEntry(e journal.Entry) {
 	words := keylog.Unconditional(e.Words, max(e.DB, 0))
 	s.absent = s.absent || strings.EqualFold(words[0], "flushall")
 	l := monitor.Line{DB: max(e.DB, 0), Args: words}
-	for _, name := range s.keysOf(&l) {
-		if k := s.lock(id{l.DB, name}); k != nil {
+	for _, key := range s.keysOf(&l) {
+		if k := s.lock(key); k != nil {
 			k.isLock = k.isLock || conditional
 			k.seeEntry(&l, now, e.Kind == journal.Base)
 			if !slices.Contains(s.open, k) {
@@ -382,6 +407,7 @@ func (s *Story) seeWrite(words []string, now Time, source string, window *comman
 	}
 	if h := named.lock.hold; h != nil && !byConnection &&
 		slices.ContainsFunc(words[1:], func(word string) bool { return has(word, h.values) }) {
+		h.isWritten = true
 		return
 	}
 	named.lock.wrote(named, words, now, source, byConnection)

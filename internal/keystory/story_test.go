@@ -430,3 +430,70 @@ func FuzzStory(f *testing.F) {
 		_ = s.WriteText(&strings.Builder{}, TextOptions{Whole: true})
 	})
 }
+
+// lookedAt is what lines of MONITOR tell of the locks lock:*, with a resource order:*.
+func lookedAt(t *testing.T, lines ...string) *Story {
+	t.Helper()
+	begins := func(prefix string) Keys { return fits(prefix) }
+	s := New(Options{Keys: begins("lock:"), Resource: begins("order:"), Moments: 50})
+	for i, text := range lines {
+		line, err := monitor.Parse(fmt.Sprintf("%d.000000 %s", 1795856080+i, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.SeeLine(line)
+	}
+	s.End()
+	return s
+}
+
+// What a correct client does is a question at most.
+func TestCorrectClientsAreNotAccused(t *testing.T) {
+	const begins = `[0 h:1] "DEL" "lock:a"`
+	take := func(owner string) string { return `[0 h:1] "SET" "lock:a" "` + owner + `" "NX" "PX" "60000"` }
+	const a, b = "73a1c7a508cd426396a0d28215cb8dd4", "f52a3f19a092447c8d782cd92e8c4f5b"
+	release := []string{`[0 h:1] "EVAL" "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) end" "1" "lock:a" "` + a + `"`,
+		`[0 lua] "get" "lock:a"`, `[0 lua] "del" "lock:a"`}
+	for name, c := range map[string]struct {
+		lines []string
+		locks int
+	}{
+		"another database is flushed": {[]string{begins, take(a), `[3 h:2] "FLUSHDB"`}, 1},
+		"others are swapped":          {[]string{begins, take(a), `[3 h:2] "SWAPDB" "3" "4"`, `[3 h:2] "FLUSHDB"`}, 1},
+		"it renews by WATCH": {[]string{begins, take(a), `[0 h:1] "WATCH" "lock:a"`, `[0 h:1] "GET" "lock:a"`, `[0 h:1] "MULTI"`,
+			`[0 h:1] "SET" "lock:a" "` + b + `" "PX" "60000"`, `[0 h:1] "EXEC"`}, 1},
+		"a document names who wrote it first": {slices.Concat([]string{begins, take(a), `[0 h:1] "SET" "order:a" "{\"by\":\"` + a + `\"}"`}, release,
+			[]string{`[0 h:2] "SET" "lock:a" "` + b + `" "NX" "PX" "60000"`, `[0 h:3] "SET" "order:a" "{\"by\":\"` + a + `\",\"n\":2}"`}), 1},
+	} {
+		s := lookedAt(t, c.lines...)
+		if findings, _ := s.Tally(); findings > 0 || len(s.Locks()) != c.locks {
+			var text strings.Builder
+			_ = s.WriteText(&text, TextOptions{Whole: true})
+			t.Errorf("%s: %d findings, %d locks\n%s", name, findings, len(s.Locks()), &text)
+		}
+	}
+}
+
+// A script that was called in another database is who ended the lock, and not the client before it.
+func TestScriptOfAnotherDatabase(t *testing.T) {
+	s := New(Options{Keys: fits("lock:"), Moments: 50})
+	for i, text := range []string{`[0 h:1] "DEL" "lock:a"`, `[0 h:1] "SET" "lock:a" "w1" "NX" "PX" "60000"`,
+		`[3 h:2] "EVAL" "redis.call('select',0) return redis.call('del','lock:a')" "0"`, `[0 lua] "del" "lock:a"`} {
+		line, err := monitor.Parse(fmt.Sprintf("%d.000000 %s", 1795856080+i, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line.DB == 0 {
+			s.SeeLine(line)
+		} else {
+			s.SeeElsewhere(line)
+		}
+	}
+	s.End()
+	found := func(f *Finding) bool { return !f.Question && strings.Contains(f.Text, "h:2") }
+	if list := s.Locks(); len(list) != 1 || !slices.ContainsFunc(list[0].Findings, found) {
+		var text strings.Builder
+		_ = s.WriteText(&text, TextOptions{Whole: true})
+		t.Error(text.String())
+	}
+}

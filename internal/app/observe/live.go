@@ -120,8 +120,9 @@ type look struct {
 	connected, sendsEvents, gaps bool
 	// denied: it was said that the server refuses questions.
 	denied bool
-	// recording: the script whose lines come is recorded.
+	// recording: the script whose lines come is recorded. caller is its own line.
 	recording bool
+	caller    string
 }
 
 // span is a time by the clock of this machine.
@@ -510,6 +511,8 @@ func (k *look) see(l *shown) {
 	k.record(l)
 	if l.line.DB == k.DB || command.NamesNoKey(l.line.Args) {
 		k.story.SeeLine(l.line)
+	} else {
+		k.story.SeeElsewhere(l.line)
 	}
 }
 
@@ -560,11 +563,15 @@ func (k *look) record(l *shown) {
 		names = names || about(word)
 	}
 	switch strings.ToUpper(l.line.Args[0]) {
-	case "MULTI", "EXEC", "DISCARD", "SCRIPT", "FLUSHALL", "FLUSHDB":
+	case "MULTI", "EXEC", "DISCARD", "UNWATCH", "RESET", "SCRIPT", "FLUSHALL", "FLUSHDB", "SWAPDB":
 		names = true
 	}
-	if l.line.Source != monitor.Script {
-		k.recording = names
+	switch {
+	case l.line.Source != monitor.Script:
+		k.recording, k.caller = names, l.text
+	case names && !k.recording: // the script was not called with the key
+		k.recording = true
+		_, _ = io.WriteString(k.Record, strings.TrimPrefix(k.caller, "+"))
 	}
 	if names || k.recording {
 		_, _ = io.WriteString(k.Record, strings.TrimPrefix(l.text, "+"))

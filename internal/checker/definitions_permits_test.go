@@ -21,7 +21,7 @@ func (t *terms) withinPermits() answer {
 		}
 	}
 	holds := oneHold(pieces)
-	violated := some(holds, nil, n+1, func(a, b hold) bool { return clash(a, b) && (!a.of.asked.Shared() || !b.of.asked.Shared()) })
+	violated := some(holds, nil, n+1, func(a, b hold) bool { return clash(a, b) && (!a.of.reads() || !b.of.reads()) })
 	// "Chances: attempts that share more than one instant with as many holds of different other clients as there are permits, and in which
 	// these share more than one instant with one another; with `modes`, attempts that share more than one instant with a hold of a different
 	// client, where not both are readers'. For a chance a hold of a client that is killed goes on to the end of its promise"
@@ -32,13 +32,21 @@ func (t *terms) withinPermits() answer {
 		var inside []hold
 		for _, h := range holds {
 			if h.from, h.to = max(h.from, p.call), min(h.to, to); t.competes(p, h) && h.from < h.to &&
-				(!p.asked.Shared() || !h.of.asked.Shared()) {
+				(!p.asked.Shared() || !h.of.reads()) {
 				inside = append(inside, h)
 			}
 		}
 		chances = chances || len(inside) > 0 && some(inside, nil, n, share)
 	}
 	return found(violated, chances)
+}
+
+// reads: "A grant whose `acquire` says `shared` is a reader's, any other a writer's. A re-entry is what its outer grant is."
+func (g *grant) reads() bool {
+	for g.outer != nil {
+		g = g.outer
+	}
+	return g.asked.Shared()
 }
 
 // share: two holds of different clients and one lock share more than one instant.

@@ -210,6 +210,7 @@ func (f *Facts) addGrant(open map[Holder][]int, op int, reenters bool) {
 		g.around = list[n-1]
 		if reenters {
 			g.Outer = g.around
+			g.Shared = f.Grants[g.Outer].Shared // it works on with what it has
 		}
 	}
 	open[k] = append(list, len(f.Grants))

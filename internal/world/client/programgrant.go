@@ -121,7 +121,7 @@ type ProgramOptions struct {
 func (s *SetupMessage) ProgramSetup(points []string) (program.Setup, error) {
 	c := s.Lock
 	busy := program.MS(c.Busy)
-	oneObject := c.OneObject
+	oneObject, shared := c.OneObject, c.Shared
 	c.Program, c.Busy, c.OneObject, c.Shared = nil, 0, false, false
 	text, err := json.Marshal(ProgramOptions{c, s.Consensus})
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *SetupMessage) ProgramSetup(points []string) (program.Setup, error) {
 	}
 	if s.Modes {
 		p.Lock.Mode = program.Exclusive
-		if c.Shared {
+		if shared {
 			p.Lock.Mode = program.Shared
 		}
 	}

@@ -452,7 +452,8 @@ func TestCorrectClientsAreNotAccused(t *testing.T) {
 	const begins = `[0 h:1] "DEL" "lock:a"`
 	take := func(owner string) string { return `[0 h:1] "SET" "lock:a" "` + owner + `" "NX" "PX" "60000"` }
 	const a, b = "73a1c7a508cd426396a0d28215cb8dd4", "f52a3f19a092447c8d782cd92e8c4f5b"
-	release := []string{`[0 h:1] "EVAL" "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) end" "1" "lock:a" "` + a + `"`,
+	release := []string{`[0 h:1] "EVAL" "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) end" "1" "lock:a" "` +
+		a + `"`,
 		`[0 lua] "get" "lock:a"`, `[0 lua] "del" "lock:a"`}
 	for name, c := range map[string]struct {
 		lines []string
@@ -462,7 +463,8 @@ func TestCorrectClientsAreNotAccused(t *testing.T) {
 		"others are swapped":          {[]string{begins, take(a), `[3 h:2] "SWAPDB" "3" "4"`, `[3 h:2] "FLUSHDB"`}, 1},
 		"it renews by WATCH": {[]string{begins, take(a), `[0 h:1] "WATCH" "lock:a"`, `[0 h:1] "GET" "lock:a"`, `[0 h:1] "MULTI"`,
 			`[0 h:1] "SET" "lock:a" "` + b + `" "PX" "60000"`, `[0 h:1] "EXEC"`}, 1},
-		"a document names who wrote it first": {slices.Concat([]string{begins, take(a), `[0 h:1] "SET" "order:a" "{\"by\":\"` + a + `\"}"`}, release,
+		"a document names who wrote it first": {slices.Concat(
+			[]string{begins, take(a), `[0 h:1] "SET" "order:a" "{\"by\":\"` + a + `\"}"`}, release,
 			[]string{`[0 h:2] "SET" "lock:a" "` + b + `" "NX" "PX" "60000"`, `[0 h:3] "SET" "order:a" "{\"by\":\"` + a + `\",\"n\":2}"`}), 1},
 	} {
 		s := lookedAt(t, c.lines...)

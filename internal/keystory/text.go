@@ -84,10 +84,10 @@ func (s *Story) byWeight() []*Lock {
 
 // The outcomes of a look.
 const (
-	somethingFound = "FOUND"
-	nothingFound   = "NOTHING FOUND"
-	nobodyKnown    = "UNKNOWN"
-	noLockSeen     = "NO LOCK SEEN"
+	SomethingFound = "FOUND"
+	NothingFound   = "NOTHING FOUND"
+	NobodyKnown    = "UNKNOWN"
+	NoLockSeen     = "NO LOCK SEEN"
 )
 
 // outcome says in a word what was found.
@@ -95,13 +95,13 @@ func (s *Story) outcome() string {
 	findings, _ := s.Tally()
 	switch list := s.told(); {
 	case len(list) == 0 && s.Over.Locks == 0:
-		return noLockSeen
+		return NoLockSeen
 	case findings > 0:
-		return somethingFound
+		return SomethingFound
 	case s.Undecided():
-		return nobodyKnown
+		return NobodyKnown
 	}
-	return nothingFound
+	return NothingFound
 }
 
 // Verdict says in one line what was found.
@@ -116,13 +116,13 @@ func (s *Story) Verdict() string {
 	all := len(list) + s.Over.Locks
 	outcome, locks, asked := s.outcome(), words.GroupedCount(all, "lock"), words.GroupedCount(questions, "question")
 	switch {
-	case outcome == noLockSeen && len(s.order) > 0:
+	case outcome == NoLockSeen && len(s.order) > 0:
 		return outcome + ": the keys that --keys fits are those of no locks"
-	case outcome == noLockSeen:
+	case outcome == NoLockSeen:
 		return outcome + ": nothing was done to a key that --keys fits"
-	case outcome == nobodyKnown:
+	case outcome == NobodyKnown:
 		return fmt.Sprintf("%s: %s, and nothing tells who held one", outcome, locks)
-	case outcome == somethingFound:
+	case outcome == SomethingFound:
 		return fmt.Sprintf("%s: %s, %s: %d of %s", outcome, words.GroupedCount(findings, "finding"), asked, with, locks)
 	case questions > 0:
 		return fmt.Sprintf("%s that is certain, %s: %d of %s", outcome, asked, with, locks)

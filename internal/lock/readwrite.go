@@ -9,26 +9,20 @@ import (
 )
 
 func init() {
-	mistakes := Mistakes{EnterUnheld: true, WaitForEver: true, NoCleanup: true, StaysAtNode: true}
-	counting := singleNode("read-write-counter", "readers and writers: the writer's value, or a counter of the readers, which does not say "+
-		"who they are", "", mistakes, countReader, uncountReader)
-	mistakes.AlwaysReleased, mistakes.ClientEnds = true, true
-	a := singleNode("read-write", "readers and writers: a sorted set of who has the lock, each with its end by the node's clock",
-		"", mistakes, takeMode, givePermit)
-	a.Tokens, a.Modes, a.Extends = []Tokens{NoTokens}, true, true
-	a.New = func(c Config, env Env) Lock {
-		return &permits{single{Config: c, env: env, take: takeMode, give: givePermit, deleteOwn: removePermit}}
-	}
+	a := keptInSet("read-write", "readers and writers: a sorted set of who has the lock, each with its end by the node's clock", takeMode)
+	a.Modes = true
 	register(a)
-	counting.Tokens, counting.Modes, counting.Ownerless = []Tokens{NoTokens}, true, true
-	counting.New = func(c Config, env Env) Lock {
+	a = kept("read-write-counter", "readers and writers: the writer's value, or a counter of the readers, which does not say who they are",
+		severalMistakes, countReader, uncountReader)
+	a.Modes, a.Ownerless = true, true
+	a.New = func(c Config, env Env) Lock {
 		l := &single{Config: c, env: env, take: countReader, give: uncountReader}
 		if c.Shared {
 			l.deleteOwn = func(key, _ string) command.Command { return command.Eval(uncountReaderScript, []string{key}) }
 		}
 		return l
 	}
-	register(counting)
+	register(a)
 }
 
 // writers is how the value of a writer begins.
@@ -39,9 +33,7 @@ func takeMode(l *single, owner string) (Grant, Result) {
 	if !l.Shared {
 		owner = writers + owner
 	}
-	g := l.leased(owner, l.now())
-	r := l.do(command.Eval(takeModeScript, []string{l.Key}, l.permitArgs(owner)...))
-	return l.granted(g, r, r.OK() && r.Int == 1)
+	return l.takeBy(takeModeScript, owner, l.permitArgs(owner)...)
 }
 
 // countReader takes the lock for a writer where it is free, or counts one reader more.
@@ -49,9 +41,7 @@ func countReader(l *single, owner string) (Grant, Result) {
 	if !l.Shared {
 		return setNX(l, owner)
 	}
-	g := l.leased(owner, l.now())
-	r := l.do(command.Eval(countReaderScript, []string{l.Key}, command.Itoa(command.Milliseconds(l.TTL))))
-	return l.granted(g, r, r.OK() && r.Int == 1)
+	return l.takeBy(countReaderScript, owner, command.Itoa(command.Milliseconds(l.TTL)))
 }
 
 // uncountReader takes one reader off the counter, whoever it is, or gives the lock of a writer back.

@@ -8,26 +8,47 @@ import (
 )
 
 func init() {
-	mistakes := Mistakes{EnterUnheld: true, WaitForEver: true, NoCleanup: true, StaysAtNode: true}
-	counting := singleNode("semaphore-counter", "a counter of the permits that are taken, which does not say by whom: "+
-		"a script adds one, DECR takes one off", "", mistakes, countPermit, uncountPermit)
-	mistakes.AlwaysReleased, mistakes.ClientEnds = true, true
-	a := singleNode("semaphore", "a sorted set of who has a permit, each with its end by the node's clock, to which a script adds",
-		"", mistakes, takePermit, givePermit)
-	a.Tokens, a.Semaphore, a.Extends = []Tokens{NoTokens}, true, true
-	a.New = func(c Config, env Env) Lock {
-		return &permits{single{Config: c, env: env, take: takePermit, give: givePermit, deleteOwn: removePermit}}
-	}
+	a := keptInSet("semaphore", "a sorted set of who has a permit, each with its end by the node's clock, to which a script adds", takePermit)
+	a.Semaphore = true
 	register(a)
-	counting.Tokens, counting.Semaphore, counting.Ownerless = []Tokens{NoTokens}, true, true
-	counting.New = func(c Config, env Env) Lock {
+	a = kept("semaphore-counter", "a counter of the permits that are taken, which does not say by whom: a script adds one, DECR takes one off",
+		severalMistakes, countPermit, uncountPermit)
+	a.Semaphore, a.Ownerless = true, true
+	a.New = func(c Config, env Env) Lock {
 		uncount := func(key, _ string) command.Command { return command.Decr(key) }
 		return &single{Config: c, env: env, take: countPermit, give: uncountPermit, deleteOwn: uncount}
 	}
-	register(counting)
+	register(a)
 }
 
-// permits is a semaphore whose user can make a grant last longer.
+// severalMistakes are what can go wrong in locks that several clients may hold at once.
+var severalMistakes = Mistakes{EnterUnheld: true, WaitForEver: true, NoCleanup: true, StaysAtNode: true}
+
+// kept is a lock on one node that several clients may hold at once, so that no tokens order its grants.
+func kept(name, title string, mistakes Mistakes, take func(*single, string) (Grant, Result), give func(*single, Grant) Result) Algorithm {
+	a := singleNode(name, title, "", mistakes, take, give)
+	a.Tokens = []Tokens{NoTokens}
+	return a
+}
+
+// keptInSet is one that keeps who holds it in a sorted set, each with an end of its own.
+func keptInSet(name, title string, take func(*single, string) (Grant, Result)) Algorithm {
+	a := kept(name, title, severalMistakes.and(Mistakes{AlwaysReleased: true, ClientEnds: true}), take, givePermit)
+	a.Extends = true
+	a.New = func(c Config, env Env) Lock {
+		return &permits{single{Config: c, env: env, take: take, give: givePermit, deleteOwn: removePermit}}
+	}
+	return a
+}
+
+// takeBy takes the lock by a script that answers 1 where the client has got it.
+func (l *single) takeBy(script *command.Script, owner string, args ...string) (Grant, Result) {
+	g := l.leased(owner, l.now())
+	r := l.do(command.Eval(script, []string{l.Key}, args...))
+	return l.granted(g, r, r.OK() && r.Int == 1)
+}
+
+// permits is a lock in a sorted set whose user can make a grant last longer.
 type permits struct{ single }
 
 var _ Extender = (*permits)(nil)
@@ -44,9 +65,7 @@ func (l *permits) Extend(g Grant) (Grant, Result) {
 
 // takePermit takes a permit where one is left.
 func takePermit(l *single, owner string) (Grant, Result) {
-	g := l.leased(owner, l.now())
-	r := l.do(command.Eval(takePermitScript, []string{l.Key}, l.permitArgs(owner)...))
-	return l.granted(g, r, r.OK() && r.Int == 1)
+	return l.takeBy(takePermitScript, owner, l.permitArgs(owner)...)
 }
 
 // permitArgs are what the scripts are told: whose permit it is, for how many ms, how many permits there are, and, by mistake, the time.
@@ -69,9 +88,7 @@ func removePermit(key, owner string) command.Command {
 
 // countPermit takes a permit where fewer are taken than there are.
 func countPermit(l *single, owner string) (Grant, Result) {
-	g := l.leased(owner, l.now())
-	r := l.do(command.Eval(countPermitScript, []string{l.Key}, l.permitArgs(owner)[1:3]...))
-	return l.granted(g, r, r.OK() && r.Int == 1)
+	return l.takeBy(countPermitScript, owner, l.permitArgs(owner)[1:3]...)
 }
 
 // uncountPermit takes a permit off the counter. Nobody asks whose it is.

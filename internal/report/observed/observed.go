@@ -56,10 +56,10 @@ func WriteHTML(w io.Writer, r *keystory.Report) error {
 }
 
 var badges = map[string]page.Badge{
-	"FOUND":         {Class: "unsafe", Icon: "✗", Word: "Found"},
-	"NOTHING FOUND": {Class: "safe", Icon: "✓", Word: "Nothing found"},
-	"UNKNOWN":       {Class: "undecided", Icon: "?", Word: "Unknown"},
-	"NO LOCK SEEN":  {Class: "undecided", Icon: "?", Word: "No lock seen"},
+	keystory.SomethingFound: {Class: "unsafe", Icon: "✗", Word: "Found"},
+	keystory.NothingFound:   {Class: "safe", Icon: "✓", Word: "Nothing found"},
+	keystory.NobodyKnown:    {Class: "undecided", Icon: "?", Word: "Unknown"},
+	keystory.NoLockSeen:     {Class: "undecided", Icon: "?", Word: "No lock seen"},
 }
 
 type view struct {

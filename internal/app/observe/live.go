@@ -40,6 +40,9 @@ type Live struct {
 	Publish func(s *keystory.Story, now keystory.Time)
 	// Note is told what the user should know, as it comes.
 	Note func(text string)
+
+	// closedFor is what a test sets on a machine that is busy with others; 0: closedFor.
+	closedFor time.Duration
 }
 
 // Bounds of a look.
@@ -58,7 +61,10 @@ const (
 	busyFor = 3
 	// reconnectEvery is how long is waited for a server that has closed the connection.
 	reconnectEvery = 250 * time.Millisecond
-	idle           = 20 * time.Millisecond
+	// closedFor is for how long sim may be without a server that becomes a primary and yet have missed nothing: the server closes all
+	// connections then, those of the locks' clients too.
+	closedFor = time.Second
+	idle      = 20 * time.Millisecond
 )
 
 // TooBusyError says that a server carries out too many commands for MONITOR.

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -264,8 +265,7 @@ func (l *Looks) failover(ctx context.Context, old, taken *member, mine func(key 
 	}
 }
 
-// sawAll reports that all commands since an instant were seen, but for those of the moment in which the server closed all connections,
-// as it
+// sawAll reports that all commands since an instant were seen, but for those of the moment in which the server closed all connections, as it
 // does when it becomes a primary.
 func (k *look) sawAll(since time.Time) bool {
 	if k.WithoutMonitor {
@@ -274,7 +274,7 @@ func (k *look) sawAll(since time.Time) bool {
 	if k.whole.Before(since) {
 		return true
 	}
-	return k.before.from.Before(since) && since.Before(k.before.to) && k.whole.Sub(k.before.to) < time.Second
+	return k.before.from.Before(since) && since.Before(k.before.to) && k.whole.Sub(k.before.to) < cmp.Or(k.closedFor, closedFor)
 }
 
 func whyLost(still, never bool) string {

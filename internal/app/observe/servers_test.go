@@ -182,7 +182,8 @@ func TestLostByFailover(t *testing.T) {
 			suite.Eventually(t, "a Sentinel that knows the replica", func() bool {
 				return strings.Contains(fmt.Sprint(sentinel.Do(ctx, "SENTINEL", "REPLICAS", "mm").Val()), second)
 			})
-			w, end := lookAt(t, &Looks{Places: []Place{{Server: Server{Address: at}, Topology: BySentinel, Primary: "mm"}}})
+			w, end := lookAt(t, &Looks{Live: Live{closedFor: suite.Patience},
+				Places: []Place{{Server: Server{Address: at}, Topology: BySentinel, Primary: "mm"}}})
 			defer func() {
 				if t.Failed() {
 					t.Logf("the Sentinel says %v\n%s", sentinel.Do(ctx, "SENTINEL", "MASTERS").Val(), w.all())

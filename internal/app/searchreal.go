@@ -270,6 +270,9 @@ func scenarioFor(r *program.Ready, in, topology string) (*scenario.Scenario, err
 	if r.Has(program.HasModes) {
 		setup.Workload.Readers, setup.Workload.Clients, setup.Workload.Start = 2, 3, workload.Together
 	}
+	if r.Has(program.KeepsOrder) {
+		setup.Lock.Fair, setup.Workload.Clients, setup.Workload.Start = true, 3, workload.Together
+	}
 	if r.Has(program.Renews) {
 		setup.Workload.Think = ttl * 17 / 10 // what was promised first ends in a section
 	}

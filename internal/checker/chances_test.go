@@ -36,6 +36,7 @@ var turns = map[checker.Property]struct {
 	checker.OwnerRelease:     {"another client releases or renews a key, or releases it where it was set again", (*changed).touched},
 	checker.DeadlockFree:     {"a grant, and all that follows it, comes later by more than the bound", (*changed).delayed},
 	checker.MinorityTolerant: {"a grant, and all that follows it, comes later by more than the bound", (*changed).delayed},
+	checker.Fairness:         {"all attempts of others that came later are granted at once, or a client is never answered", (*changed).overtaken},
 	checker.NoOrphanLock:     {"a key has no TTL, its node tells who set it, and nobody touches it any more, or ever did", (*changed).kept},
 	checker.NothingStays:     {"a key has no TTL, its node tells who set it, and nobody touches it any more, or ever did", (*changed).kept},
 	checker.NoResurrection:   {"a renewal sets the keys of a grant once more", (*changed).revived},
@@ -163,6 +164,43 @@ func (c *changed) grantedSooner(yield func(*history.History) bool) {
 			if !yield(c.with(slices.DeleteFunc(slices.Concat(events[:k+2], rest), lost))) {
 				return
 			}
+		}
+	}
+}
+
+func (c *changed) overtaken(yield func(*history.History) bool) {
+	for _, o := range c.ops {
+		if o.F != history.Acquire {
+			continue
+		}
+		var waits []history.Event
+		for i, e := range c.Events {
+			if i <= o.Call || e.Process != o.Process {
+				waits = append(waits, e)
+			}
+		}
+		if !yield(c.with(waits)) {
+			return
+		}
+		var events []history.Event
+		answered := make(map[int]bool)
+		for i, e := range c.Events {
+			if answered[i] {
+				continue
+			}
+			if events = append(events, e); e.F != history.Acquire || e.Type != history.Invoke || i <= o.Call || e.Process == o.Process {
+				continue
+			}
+			for _, p := range c.ops {
+				if p.Call == i && p.Return >= 0 {
+					answered[p.Return] = true
+				}
+			}
+			e.Type, e.Value.Owner = history.OK, "granted sooner"
+			events = append(events, e)
+		}
+		if !yield(c.with(events)) {
+			return
 		}
 	}
 }

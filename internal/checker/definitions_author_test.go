@@ -76,6 +76,8 @@ type plot struct {
 	permits bool
 	// modes: it has readers and writers.
 	modes bool
+	// fair: the lock serves in order, or is to.
+	fair bool
 	// stalls is how often, in a hundred steps, the machine stalled.
 	stalls int
 }
@@ -190,6 +192,10 @@ func (a *author) begin(seed uint64) {
 	}
 	if a.plot.modes {
 		a.h.Header.Modes, a.h.Header.Clients = true, []string{"c1", "c2", "c3", "c4"}[:3+a.r.IntN(2)]
+	}
+	if a.plot.fair {
+		a.h.Header.Fair, a.h.Header.MostOvertakes = seed%2 == 0, max(0, int(seed%4)-2)
+		a.h.Header.Clients = []string{"c1", "c2", "c3", "c4"}[:2+a.r.IntN(3)]
 	}
 	a.h.Header.Renews = seed%16 != 1 && (a.plot.losses == 0 || seed%3 == 0)
 	if seed%5 == 0 {

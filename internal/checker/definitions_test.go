@@ -41,6 +41,7 @@ var naiveJudges = map[checker.Property]func(*terms) answer{
 	checker.DeadlockFree:         (*terms).deadlockFree,
 	checker.MinorityTolerant:     (*terms).minorityTolerant,
 	checker.ComesBack:            (*terms).comesBack,
+	checker.Fairness:             (*terms).fairness,
 	checker.NoOrphanLock:         (*terms).noOrphanLock,
 	checker.NothingStays:         (*terms).nothingStays,
 	checker.NoResurrection:       (*terms).noResurrection,

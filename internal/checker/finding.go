@@ -63,6 +63,7 @@ const (
 	ExclusiveBelief      Property = "exclusive-belief"
 	ExclusiveLease       Property = "exclusive-lease"
 	WithinPermits        Property = "within-permits"
+	Fairness             Property = "fairness"
 	BackedGrant          Property = "backed-grant"
 	NoLateEffect         Property = "no-late-effect"
 	HolderServed         Property = "holder-served"

@@ -197,6 +197,18 @@ func (j *judge) permitsOfDead(before time.Duration) (killed []int) {
 	return killed
 }
 
+// deadInLine are the events before an instant that killed clients which waited for a lock that serves in order.
+func (j *judge) deadInLine(before time.Duration) (killed []int) {
+	for i := range j.Ops {
+		if o := &j.Ops[i]; j.History.Header.Fair && o.F == history.Acquire {
+			if k := j.KilledBetween(o.Process, o.Call, o.Return); k >= 0 && j.At(k) <= before {
+				killed = append(killed, k)
+			}
+		}
+	}
+	return killed
+}
+
 // tellOfWait tells what stood in the way of a client that asked in vain: faults that struck it, its ways or the nodes, or
 // killed somebody, and the keys that stood for the bound. The keys are what it rests on, or else the faults that lasted,
 // or else the attempts.
@@ -232,7 +244,7 @@ func (j *judge) tellOfWait(story *story, s *starving, since int, bound time.Dura
 			story.tell(turning, k.Renewed, "%s renewed the key on node %s%s", by, node, j.setForWords(k.Renewed))
 		}
 	}
-	died := j.permitsOfDead(s.from)
+	died, inLine := j.permitsOfDead(s.from), j.deadInLine(s.to)
 	switch {
 	case j.Event(since).F == history.FaultBegin:
 		story.decidedBy(since)
@@ -243,6 +255,9 @@ func (j *judge) tellOfWait(story *story, s *starving, since int, bound time.Dura
 		story.decidedBy(standing...)
 	case len(lasting) > 0:
 		story.decidedBy(lasting...)
+	case len(inLine) > 0:
+		story.decidedBy(inLine...)
+		return placeEnds
 	default:
 		story.decidedBy(j.Ops[s.first].Call, j.Ops[s.last].Call)
 	}

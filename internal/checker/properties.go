@@ -23,6 +23,8 @@ type row struct {
 	// shared: it is judged of locks alone that several clients may hold at once. oneHolder: of those it has no meaning, or speaks of keys
 	// with one owner.
 	shared, oneHolder bool
+	// inOrder: it is judged of locks alone that serve clients in their order, or are to.
+	inOrder bool
 	// freed: it says that a lock which was given back is free.
 	freed bool
 	// ifSeen: it is demanded only where the nodes show it. Where it is unknown, and a scenario says nothing of it, nothing was expected.
@@ -78,6 +80,8 @@ var rows = []row{
 		judge: judgeMinority, freed: true, promised: true, timely: true, distance: 110},
 	{name: ComesBack, title: "a client whose connections went silent, while new ones work, gets the lock again within a bound",
 		judge: judgeComesBack, freed: true, promised: true, probed: true, timely: true, distance: 107},
+	{name: Fairness, title: "nobody who waits for a lock that serves in order is overtaken, or more often than is allowed",
+		judge: judgeFairness, timely: true, inOrder: true, judgedFor: locked, demanded: true, distance: 108},
 	{name: NoOrphanLock, title: "no key stays for longer than the TTL after its owner no longer wants it",
 		judge: judgeOrphans, keyed: true, oneHolder: true, distance: 100},
 	{name: NothingStays, title: "without a fault no key of an attempt stays once the attempt is over",
@@ -132,18 +136,20 @@ type Subject struct {
 	Workload workload.Name
 	// Program: the lock is a program. Shares: several clients may hold it at once.
 	Program, Shares bool
+	// InOrder: it is judged in which order clients are served.
+	InOrder bool
 	// Log: it is a lock log.
 	Log bool
 }
 
 // SubjectOf is what a history is about.
 func SubjectOf(h *history.History) Subject {
-	return Subject{workload.Name(h.Header.Workload), h.Header.Quorum > 0, h.Header.Shares(), h.Clocks != nil}
+	return Subject{workload.Name(h.Header.Workload), h.Header.Quorum > 0, h.Header.Shares(), h.Header.InOrder(), h.Clocks != nil}
 }
 
 // fits reports that a property can be judged of a subject.
 func (s Subject) fits(r *row) bool {
-	return (s.Program || !r.program) && (s.Shares && !r.oneHolder || !s.Shares && !r.shared)
+	return (s.Program || !r.program) && (s.InOrder || !r.inOrder) && (s.Shares && !r.oneHolder || !s.Shares && !r.shared)
 }
 
 // SafetyProperties are those that everything of this kind is asked for.
@@ -190,6 +196,9 @@ func (p Property) OfPrograms() bool { return p.row().program }
 
 // OfShared reports that the property is judged of locks alone that several clients may hold at once.
 func (p Property) OfShared() bool { return p.row().shared }
+
+// OfOrder reports that the property is judged of locks alone that serve clients in their order, or are to.
+func (p Property) OfOrder() bool { return p.row().inOrder }
 
 // OfOneHolder reports that the property has no meaning for such a lock, or speaks of keys with one owner.
 func (p Property) OfOneHolder() bool { return p.row().oneHolder }

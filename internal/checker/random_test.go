@@ -107,6 +107,7 @@ func (s *script) drawHeader(r *rand.Rand) {
 	s.h.Header.Quorum, s.h.Header.Renews = max(0, r.IntN(8)-4), true
 	s.h.Header.Permits = max(0, r.IntN(10)-7)
 	s.h.Header.Modes = asksFor(r, s.h.Header.Permits == 0, 5)
+	s.h.Header.Fair, s.h.Header.MostOvertakes = r.IntN(3) == 0, max(0, r.IntN(8)-5)
 	s.h.Header.AtLeast = max(0, r.Int64N(10)-8)
 	if r.IntN(8) == 0 {
 		s.h.Header.TTL, s.h.Header.Lease = 0, history.LeaseNone

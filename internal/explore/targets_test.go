@@ -77,6 +77,18 @@ var switchTargets = []target{
 	{"clients say when a permit ends", "nodes: {count: 1}\nlock: {algorithm: semaphore, permits: 2, ttl: 500ms, retry: {attempts: 200}, " +
 		"switches: {permit_ends: client-clock}}\nworkload: {clients: 4, sections: 3, start: together, think: 200ms}\n",
 		[]string{"clock"}, checker.WithinPermits, lock.Mistakes{ClientEnds: true}},
+	{"a place in the line that is not renewed", "nodes: {count: 1}\nlock: {algorithm: fair-queue, fair: true, ttl: 500ms, " +
+		"retry: {attempts: 200}, switches: {place_renewed: false}}\n" +
+		"workload: {clients: 4, sections: 1, start: together, apart: 80ms, think: 300ms}\n",
+		[]string{"pause"}, checker.Fairness, lock.Mistakes{PlaceOnce: true}},
+	{"a place in the line that never ends", "nodes: {count: 1}\ngrant_within: 1s\nlock: {algorithm: fair-queue, fair: true, ttl: 500ms, " +
+		"retry: {attempts: 100}, switches: {place_ends: false}}\n" +
+		"workload: {clients: 3, sections: 2, start: together, think: 200ms}\n",
+		[]string{"kill"}, checker.DeadlockFree, lock.Mistakes{PlaceForever: true}},
+	{"readers that pass a writer", "nodes: {count: 1}\nmost_overtakes: 3\nlock: {algorithm: read-write, ttl: 500ms, retry: {attempts: 200}, " +
+		"switches: {writer_waits: false}}\n" +
+		"workload: {clients: 4, readers: 3, sections: 5, start: together, apart: 60ms, think: 150ms, rest: 50ms}\n",
+		[]string{"pause"}, checker.Fairness, lock.Mistakes{ReadersPass: true}},
 	{"one value per client", "nodes: {count: 1}\n" +
 		"lock: {algorithm: redlock, ttl: 1s, retry: {delay: 2ms, jitter: 20ms}, switches: {value: per-client}}\n" +
 		"workload: {clients: 2, sections: 6, think: 60ms, start: together}\n",
@@ -213,6 +225,9 @@ var noMessage = map[string]string{
 	"WaitForEver":     "it needs a connection that is silent, where new ones work",
 	"RenewalTakes":    "a renewal that comes late finds the key of another client; its client must sleep, too",
 	"RenewsAfterWork": "it needs no fault at all",
+	"PlaceOnce":       "it needs no fault at all",
+	"PlaceForever":    "it needs a client that dies in the line",
+	"ReadersPass":     "it needs no fault at all",
 }
 
 // scenario is the target's, with clients that contend.

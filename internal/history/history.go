@@ -31,6 +31,10 @@ type Header struct {
 	Permits int `json:"permits,omitempty"`
 	// Modes: the lock has readers, who can hold it beside one another (Extra.Shared), and writers, who hold it alone.
 	Modes bool `json:"modes,omitempty"`
+	// Fair: the lock serves clients in the order in which they ask. MostOvertakes is how many grants to clients that asked later one who waits
+	// bears at most; 0: it is not asked.
+	Fair          bool `json:"fair,omitempty"`
+	MostOvertakes int  `json:"most_overtakes,omitempty"`
 	// AtLeast is for how long, in ns, the lock stays from when it was asked for, also where it is released before.
 	AtLeast int64 `json:"at_least,omitempty"`
 	// LockKey is the name of the lock's key on the nodes.
@@ -89,6 +93,9 @@ type History struct {
 
 // Shares reports that several clients may hold the lock at once: it is a semaphore, or has readers.
 func (h *Header) Shares() bool { return h.Permits > 0 || h.Modes }
+
+// InOrder reports that it is judged in which order clients are served.
+func (h *Header) InOrder() bool { return h.Fair || h.MostOvertakes > 0 }
 
 // Done reports whether the run that wrote the history ended by itself.
 func (h *History) Done() bool {

@@ -182,6 +182,9 @@ func readHeader(text []byte, h *Header) error {
 	if h.Permits > 0 && h.Modes {
 		return errors.New("a lock has permits, or readers and writers (modes), not both")
 	}
+	if h.MostOvertakes < 0 {
+		return fmt.Errorf("most_overtakes %d: want 1 or more, or none", h.MostOvertakes)
+	}
 	return h.checkClusters()
 }
 

@@ -25,7 +25,9 @@ type Config struct {
 	// Permits is how many clients a semaphore lets in at once; 0: the lock is no semaphore.
 	Permits int `json:"permits,omitempty" yaml:"permits" doc:"how many clients may hold a semaphore at once; other locks have no permits" min:"1" max:"1000"`
 	// AtLeast is what ShedLock calls lockAtLeastFor.
-	AtLeast     time.Duration `json:"at_least,omitempty" yaml:"at_least" doc:"how long the lock stays from when it was asked for: a release before that leaves its key there for the rest of the time; 0s: a release frees the lock" max:"1h" default:"0s"`
+	AtLeast time.Duration `json:"at_least,omitempty" yaml:"at_least" doc:"how long the lock stays from when it was asked for: a release before that leaves its key there for the rest of the time; 0s: a release frees the lock" max:"1h" default:"0s"`
+	// Fair is what a scenario asks of the lock.
+	Fair        bool          `json:"fair,omitempty" yaml:"fair" doc:"the lock is one that serves clients in the order in which they ask, and it is judged whether it does" default:"false"`
 	NodeTimeout time.Duration `json:"node_timeout" yaml:"node_timeout" doc:"how long to wait for one node; 0s waits for ever" max:"1h" default:"50ms"`
 	FanOut      FanOut        `json:"fan_out,omitempty" yaml:"fan_out" doc:"how several nodes are asked: one after the other, all at once, or all at once until a majority has granted" default:"in-turn" values:"in-turn,at-once,first-majority"`
 	Drift       `yaml:"drift" doc:"the allowance for clock error that is subtracted from the validity: ttl x factor + constant"`
@@ -157,6 +159,8 @@ type Algorithm struct {
 	Ownerless bool
 	// Semaphore: it has permits (Config.Permits). Modes: it has readers and writers (Config.Shared).
 	Semaphore, Modes bool
+	// Fair: it serves clients in the order in which they ask.
+	Fair bool
 	// StaysAtLeast: it can stay after its release (Config.AtLeast).
 	StaysAtLeast bool
 	// Endless: it can be without a TTL.

@@ -63,6 +63,15 @@ type Extender interface {
 	Extend(Grant) (Grant, Result)
 }
 
+// Waiter is a lock for which clients wait in a line. Acquire makes attempts, and leaves the line if none succeeds.
+type Waiter interface {
+	Lock
+	// Attempt is one try: who is refused keeps its place in the line.
+	Attempt() (Grant, Result)
+	// Leave gives the place up.
+	Leave()
+}
+
 // Forgetter is a lock that notices when its client drops a grant without releasing it, as a finalizer or a weak reference would: from then
 // on it does nothing more for the grant, and the lease runs out.
 type Forgetter interface {

@@ -48,6 +48,12 @@ type Mistakes struct {
 	ExtendNeedsAll bool `json:"extend_needs_all,omitempty" yaml:"extend_enough" doc:"an extension fails if a majority of the nodes did not take it, or if any node did not" default:"majority" values:"majority,all" mistake:"all"`
 	// ClientEnds lets a client whose clock is ahead remove permits of holders that live.
 	ClientEnds bool `json:"client_ends,omitempty" yaml:"permit_ends" doc:"a permit, or the lock of a reader, ends by the node's clock (TIME), or by that of the client that took it, and whoever asks next removes by its own clock what has ended (redis-semaphore)" default:"node-clock" values:"node-clock,client-clock" mistake:"client-clock"`
+	// PlaceOnce: who waits for longer than a place in the line lasts is overtaken.
+	PlaceOnce bool `json:"place_once,omitempty" yaml:"place_renewed" doc:"a place in the line lasts for the ttl from when its waiter asked last, or from when it came" default:"true" mistake:"false"`
+	// PlaceForever: who dies in the line keeps all others out.
+	PlaceForever bool `json:"place_forever,omitempty" yaml:"place_ends" doc:"a place in the line ends if its waiter asks no more, or it stays until the waiter takes it away" default:"true" mistake:"false"`
+	// ReadersPass: a writer waits for as long as readers come.
+	ReadersPass bool `json:"readers_pass,omitempty" yaml:"writer_waits" doc:"of a lock with readers: a writer that waits keeps new readers out, or readers come in for as long as others read" default:"true" mistake:"false"`
 	// ReleasesGranted leaves the keys on nodes whose answer came when the lock was already granted.
 	ReleasesGranted bool `json:"releases_granted,omitempty" yaml:"release_at" doc:"a release asks all nodes, or those alone whose yes was counted when the lock was granted" default:"all-nodes" values:"all-nodes,granting-nodes" mistake:"granting-nodes"`
 }

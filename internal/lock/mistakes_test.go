@@ -69,6 +69,30 @@ func TestEachMistakeShows(t *testing.T) {
 			_, r := l.Acquire()
 			return [2]bool{r.Outcome == lock.OK, tb.held("") == 1}
 		}, [2]bool{false, true}, [2]bool{true, false}},
+		{"a place in the line lasts from when its waiter came", lock.Mistakes{PlaceOnce: true}, secondInLine(600 * time.Millisecond), false, true},
+		{"a place in the line stays", lock.Mistakes{PlaceForever: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb, sit := line(t, m)
+			first, second := sit("c1"), sit("c2")
+			sit("c3").Acquire()
+			_, _ = first.(lock.Waiter).Attempt() // and asks no more
+			_, _ = second.(lock.Waiter).Attempt()
+			tb.T += 2 * time.Second
+			_, r := second.(lock.Waiter).Attempt()
+			return r.Outcome == lock.OK
+		}, true, false},
+		{"readers pass a writer that waits", lock.Mistakes{ReadersPass: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb := newTable(1)
+			sit := func(name string, shared bool) lock.Lock {
+				c := mistaken(m)
+				c.Algorithm, c.Shared = "read-write", shared
+				_, l := tb.sit(t, name, c)
+				return l
+			}
+			_, _ = sit("c1", true).Acquire()
+			_, _ = sit("c2", false).Acquire()
+			_, r := sit("c3", true).Acquire()
+			return r.Outcome == lock.OK
+		}, false, true},
 		{"a permit ends by its client's clock", lock.Mistakes{ClientEnds: true}, func(t *testing.T, m lock.Mistakes) any {
 			tb, c := newTable(1), mistaken(m)
 			c.Algorithm, c.Permits = "semaphore", 1
@@ -278,7 +302,7 @@ func TestRulesAreSwitchedOffByName(t *testing.T) {
 			all.SwitchOff(rule)
 		}
 	}
-	if got := len(all.Rules()); got != 27 {
+	if got := len(all.Rules()); got != 30 {
 		t.Errorf("%d rules", got)
 	}
 	none := all

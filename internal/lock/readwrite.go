@@ -10,7 +10,7 @@ import (
 
 func init() {
 	a := keptInSet("read-write", "readers and writers: a sorted set of who has the lock, each with its end by the node's clock", takeMode)
-	a.Modes = true
+	a.Modes, a.Mistakes = true, a.Mistakes.and(Mistakes{ReadersPass: true})
 	register(a)
 	a = kept("read-write-counter", "readers and writers: the writer's value, or a counter of the readers, which does not say who they are",
 		severalMistakes, countReader, uncountReader)
@@ -33,8 +33,16 @@ func takeMode(l *single, owner string) (Grant, Result) {
 	if !l.Shared {
 		owner = writers + owner
 	}
-	return l.takeBy(takeModeScript, owner, l.permitArgs(owner)...)
+	args := l.permitArgs(owner)
+	args[2] = command.Itoa(command.Milliseconds(l.TTL / writerWaits))
+	if l.Mistakes.ReadersPass {
+		args[2] = "0"
+	}
+	return l.takeBy(takeModeScript, owner, args...)
 }
+
+// writerWaits: for a part of the TTL after a writer was refused, no new reader comes in.
+const writerWaits = 4
 
 // countReader takes the lock for a writer where it is free, or counts one reader more.
 func countReader(l *single, owner string) (Grant, Result) {
@@ -52,27 +60,43 @@ func uncountReader(l *single, g Grant) Result {
 	return deleted(l.do(command.Eval(uncountReaderScript, []string{l.Key})), "")
 }
 
-// takeModeScript removes who has ended, and adds a reader where no writer is, or a writer where nobody is. A writer is alone, so it is the
-// first. The key ends with the last that was added: all are added for the same time.
+// takeModeScript removes who has ended, and adds a reader where no writer is or waits, or a writer where nobody is. A writer is alone, so it
+// is the first. The key ends with the last that was added: all are added for the same time. A writer that is refused waits for ARGV[3] ms:
+// it leaves a key, and asks again.
 var takeModeScript = command.NewScript("take-mode", `
 local time = redis.call('time')
 local now = tonumber(ARGV[4] or time[1] * 1000 + math.floor(time[2] / 1000))
 redis.call('zremrangebyscore', KEYS[1], '-inf', now)
 local first = redis.call('zrange', KEYS[1], 0, 0)[1]
-local writes = string.sub(ARGV[1], 1, 2) == 'w:'
-if first and (writes or string.sub(first, 1, 2) == 'w:') then return 0 end
+local writes, waiting = string.sub(ARGV[1], 1, 2) == 'w:', KEYS[1] .. ':writer'
+if writes and first then
+  if ARGV[3] ~= '0' then redis.call('set', waiting, '1', 'PX', ARGV[3]) end
+  return 0
+end
+if not writes and (first and string.sub(first, 1, 2) == 'w:' or redis.call('get', waiting)) then return 0 end
 redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1])
 redis.call('pexpire', KEYS[1], ARGV[2])
+if writes then redis.call('del', waiting) end
 return 1
 `, func(s command.Store, keys, args []string) command.Reply {
-	ttl, _, now := permitWords(s, args)
+	ttl, waits, now := permitWords(s, args)
 	s.ZRemUpTo(keys[0], float64(now))
 	first := s.ZFirst(keys[0])
-	if first != "" && (strings.HasPrefix(args[0], writers) || strings.HasPrefix(first, writers)) {
+	writes, waiting := strings.HasPrefix(args[0], writers), keys[0]+":writer"
+	switch {
+	case writes && first != "":
+		if waits > 0 {
+			s.Set(waiting, "1", time.Duration(waits)*time.Millisecond, false)
+		}
+		return command.IntReply(0)
+	case !writes && (strings.HasPrefix(first, writers) || holdsText(s, waiting)):
 		return command.IntReply(0)
 	}
 	s.ZAdd(keys[0], float64(now+ttl), args[0])
 	s.PExpire(keys[0], time.Duration(ttl)*time.Millisecond)
+	if writes {
+		s.Del(waiting)
+	}
 	return command.IntReply(1)
 })
 

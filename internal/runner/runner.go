@@ -208,7 +208,7 @@ func (r *run) header() history.Header {
 		Started: r.Started.UTC().Format(time.RFC3339Nano), Lock: s.Lock.Algorithm, Workload: string(s.Workload.Kind),
 		Clients: r.clients, Nodes: r.nodes,
 		ChecksOrder: s.Fencing.Check.ChecksOrder(), LockKey: s.Lock.Key, Permits: s.Lock.Permits, Modes: s.Modes(),
-		AtLeast:  int64(s.Lock.AtLeast),
+		AtLeast: int64(s.Lock.AtLeast), Fair: s.Lock.Fair, MostOvertakes: s.MostOvertakes,
 		Commands: s.Commands, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
 	}
 	if s.Nodes.SeveralClusters() {
@@ -418,12 +418,16 @@ func (r *run) startClients() {
 
 // staggeredStarts are the times at which clients begin that start together; nil: at once.
 func (r *run) staggeredStarts() (late []time.Duration) {
-	if r.Stagger == 0 || r.setup.Workload.Start != workload.Together {
+	w := &r.setup.Workload
+	if r.Stagger == 0 && w.Apart == 0 || w.Start != workload.Together {
 		return nil
 	}
 	random := rand.New(rand.NewPCG(r.Seed, 0x73746167676572))
-	for range r.sessions {
-		late = append(late, time.Duration(random.Int64N(int64(r.Stagger))))
+	for i := range r.sessions {
+		late = append(late, time.Duration(i)*w.Apart)
+		if r.Stagger > 0 {
+			late[i] += time.Duration(random.Int64N(int64(r.Stagger)))
+		}
 	}
 	return late
 }

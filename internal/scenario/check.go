@@ -26,6 +26,9 @@ func (d *decoder) check(s *Setup) {
 		d.checkAlgorithm(s)
 	}
 	d.checkReaders(s)
+	if w := &s.Workload; w.Apart > 0 && w.Start != workload.Together && d.Sound("workload.apart", "workload.start") {
+		d.ProblemAt("workload.apart", "the clients do not start together").Hint = "workload: {start: together, apart: 500ms}"
+	}
 	d.checkElsewhere(&s.Nodes)
 	d.checkWatch(&s.Nodes)
 	if s.Lock.TTL > 0 && s.Lock.NodeTimeout >= s.Lock.TTL && d.Sound("lock.ttl") {
@@ -63,6 +66,10 @@ func (d *decoder) checkAlgorithm(s *Setup) {
 		d.ProblemAt(key, "%s uses %s, not %d", algorithm.Name, algorithm.NodeRange(), n)
 	}
 	d.checkPermits(s, algorithm)
+	if s.Lock.Fair && !algorithm.Fair {
+		d.ProblemAt("lock.fair", "%s serves clients in no order", algorithm.Name).Hint =
+			"these serve them in the order in which they ask: " + strings.Join(locksThat(func(a lock.Algorithm) bool { return a.Fair }), ", ")
+	}
 	if s.Lock.AtLeast > 0 && !algorithm.StaysAtLeast {
 		d.ProblemAt("lock.at_least", "%s is free once it is released", algorithm.Name).Hint =
 			"these can stay: " + strings.Join(locksThat(func(a lock.Algorithm) bool { return a.StaysAtLeast }), ", ")

@@ -93,6 +93,8 @@ var guarantees = []guaranteeRow{
 		decides: []checker.Property{checker.DeadlockFree, checker.WithinPermits}},
 	{name: "readers-writers", title: "Readers hold the lock beside one another, a writer holds it alone",
 		decides: []checker.Property{checker.DeadlockFree, checker.WithinPermits}},
+	{name: "fairness", title: "Clients that wait are served in the order in which they asked, and the dead keep no place",
+		decides: []checker.Property{checker.DeadlockFree, checker.Fairness}},
 	{name: "at-most-once",
 		title:   "Of each tick of a scheduled job one client does the work, if the lock stays for longer than the clocks differ",
 		decides: []checker.Property{checker.AtMostOnce}},

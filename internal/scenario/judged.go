@@ -18,6 +18,9 @@ func OfPermits() []checker.Property { return []checker.Property{checker.WithinPe
 // of tokens. A lock that several clients may hold at once is judged by who holds it beside whom, and by those of the standard ones that
 // are not about one holder.
 func (s *Setup) Judged(standard []checker.Property) []checker.Property {
+	if s.InOrder() {
+		standard = append(slices.Clone(standard), checker.Fairness)
+	}
 	if s.Shares() {
 		standard = slices.DeleteFunc(slices.Clone(standard), checker.Property.OfOneHolder)
 		return append(standard, OfPermits()...)

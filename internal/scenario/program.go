@@ -109,7 +109,7 @@ func (Abilities) Tag() string {
 func (s *Setup) NotApplicable(r *program.Ready) string {
 	for _, reason := range []func(*program.Ready) string{
 		s.takesNoLock, s.wantsOtherNodes, s.wantsRedis, s.wantsOtherTTL,
-		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsOneObject, s.wantsPermits, s.wantsModes, s.wantsAtLeast, s.wantsExtension,
+		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsOneObject, s.wantsPermits, s.wantsModes, s.wantsOrder, s.wantsAtLeast, s.wantsExtension,
 		s.wantsLeaseToEnd, s.wantsForgetting,
 		s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
 	} {
@@ -244,6 +244,13 @@ func (s *Setup) wantsModes(r *program.Ready) string {
 		return ""
 	}
 	return "the lock is to have readers, and one client holds it at a time"
+}
+
+func (s *Setup) wantsOrder(r *program.Ready) string {
+	if !s.Lock.Fair || r.Has(program.KeepsOrder) {
+		return ""
+	}
+	return "the lock is to serve clients in the order in which they ask, and it does not promise that"
 }
 
 func (s *Setup) wantsPermits(r *program.Ready) string {

@@ -48,6 +48,7 @@ type Setup struct {
 	Commands  bool          `yaml:"record_commands" doc:"the history has each command that a client sends to a node of the lock, and what the lock costs is measured" default:"false"`
 	// CommandsWithin bounds a rate; no verdict follows from it.
 	CommandsWithin int           `yaml:"commands_within" doc:"a client that sends more commands a second than this while it waits for the lock, or holds it, is called busy, where commands are recorded; 0: there is no bound" max:"1000000" default:"0"`
+	MostOvertakes  int           `yaml:"most_overtakes" doc:"how many grants to clients that asked later a client that waits may bear at most, whatever the lock promises (property fairness); by default it is not asked, but none if lock.fair" max:"100000"`
 	GrantWithin    time.Duration `yaml:"grant_within" doc:"the liveness properties demand that the lock is granted within this time; by default the ttl and two seconds" max:"10m"`
 	HealAfter      time.Duration `yaml:"heal_after" doc:"everything heals at this time of the run at the latest; without it, when no client can go on by itself" max:"1h"`
 	TimeLimit      time.Duration `yaml:"time_limit" doc:"the run is ended, undecided, after this time" min:"100ms" max:"1h" default:"30s"`
@@ -216,7 +217,7 @@ func (s *Setup) Demanded() []checker.Property {
 
 // Subject is what is judged, as far as it decides by which properties.
 func (s *Setup) Subject() checker.Subject {
-	return checker.Subject{Workload: s.Workload.Kind, Program: s.Lock.Program != nil, Shares: s.Shares()}
+	return checker.Subject{Workload: s.Workload.Kind, Program: s.Lock.Program != nil, Shares: s.Shares(), InOrder: s.InOrder()}
 }
 
 // Modes reports that the lock has readers and writers.
@@ -224,6 +225,9 @@ func (s *Setup) Modes() bool {
 	a, _ := lock.Lookup(s.Lock.Algorithm)
 	return a.Modes || s.Workload.Readers > 0
 }
+
+// InOrder reports that it is judged in which order the lock serves clients.
+func (s *Setup) InOrder() bool { return s.Lock.Fair || s.MostOvertakes > 0 }
 
 // Shares reports that several clients may hold the lock at once: it is a semaphore, or has readers.
 func (s *Setup) Shares() bool { return s.Lock.Permits > 0 || s.Modes() }

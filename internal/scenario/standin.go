@@ -70,6 +70,9 @@ func Describe(c lock.Config, version string) program.Ready {
 	if a.Modes {
 		r.Can = append(r.Can, program.HasModes)
 	}
+	if a.Fair {
+		r.Can = append(r.Can, program.KeepsOrder)
+	}
 	if a.StaysAtLeast {
 		r.Can = append(r.Can, program.StaysAtLeast)
 	}
@@ -129,7 +132,7 @@ func (v Variant) With(s *StandIn) Variant {
 func (s *StandIn) builtIn(setup *Setup) (lock.Config, lock.Tokens) {
 	c, told := StandardLock(s.BuiltIn.Algorithm), setup.Lock
 	c.Mistakes, c.Key, c.TTL, c.NodeTimeout, c.Retry = s.BuiltIn.Mistakes, told.Key, told.TTL, told.NodeTimeout, told.Retry
-	c.Permits, c.AtLeast = told.Permits, told.AtLeast
+	c.Permits, c.AtLeast, c.Fair = told.Permits, told.AtLeast, told.Fair
 	a, _ := lock.Lookup(c.Algorithm)
 	tokens := setup.Fencing.Tokens
 	if tokens != lock.NoTokens && a.Consensus {

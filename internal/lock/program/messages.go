@@ -92,6 +92,8 @@ const (
 	HasPermits Ability = "permits"
 	// HasModes: the lock can have readers and writers: setup may say that the client is a reader.
 	HasModes Ability = "modes"
+	// KeepsOrder: the lock serves clients in the order in which they ask.
+	KeepsOrder Ability = "fair"
 	// StaysAtLeast: setup may say for how long the lock stays at least, also where it is released before.
 	StaysAtLeast Ability = "at-least"
 )
@@ -99,7 +101,7 @@ const (
 // Abilities are all of them.
 func Abilities() []Ability {
 	return []Ability{TellsValidity, Renews, TellsLoss, Extends, Forgets, TellsToken, TellsOwner, AsksSentinels, AsksCluster, KeepsBusy,
-		SetsUpAgain, DoesWithoutTTL, KeepsOneObject, HasPermits, HasModes, StaysAtLeast}
+		SetsUpAgain, DoesWithoutTTL, KeepsOneObject, HasPermits, HasModes, KeepsOrder, StaysAtLeast}
 }
 
 // Mode says how a client takes a lock that has readers and writers.

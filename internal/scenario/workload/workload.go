@@ -75,6 +75,7 @@ type Plan struct {
 	Object   Object        `yaml:"object" doc:"new: the client asks for the lock with a new lock object of the library each time; one: always with the same one" default:"new" values:"new,one"`
 	Busy     time.Duration `yaml:"busy" doc:"how long after each grant the lock program keeps its own thread or event loop occupied, as the user's code would that computes" max:"10m" default:"0s"`
 	Start    Start         `yaml:"start" doc:"in-turn: each client begins once the one before it has been granted the lock or has ended; together: all at once" default:"in-turn" values:"in-turn,together"`
+	Apart    time.Duration `yaml:"apart" doc:"if all start together: each client begins so long after the one before it" max:"10m" default:"0s"`
 	WarmUp   bool          `yaml:"warm_up" doc:"each client with a lock program gets the lock once and gives it back before the run's time begins: then it has its connections, and knows where the lock is kept, as sim's own locks always do" default:"false"`
 	Check    bool          `yaml:"check_before_write" doc:"the client asks its lock whether it is still valid before it writes" default:"false"`
 

@@ -122,7 +122,7 @@ func (s *SetupMessage) ProgramSetup(points []string) (program.Setup, error) {
 	c := s.Lock
 	busy := program.MS(c.Busy)
 	oneObject, shared := c.OneObject, c.Shared
-	c.Program, c.Busy, c.OneObject, c.Shared = nil, 0, false, false
+	c.Program, c.Busy, c.OneObject, c.Shared, c.Fair = nil, 0, false, false, false
 	text, err := json.Marshal(ProgramOptions{c, s.Consensus})
 	if err != nil {
 		return program.Setup{}, fmt.Errorf("failed to write the lock's settings: %w", err)

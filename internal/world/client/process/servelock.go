@@ -265,11 +265,21 @@ func (s *servedLock) acquire(id uint64, wait time.Duration) {
 			continue
 		}
 		if result.Outcome != lock.OK {
+			s.leave()
 			_ = s.send(answer(id, result, ""))
 			return
 		}
 		compute(s.config.Busy)
 		return
+	}
+}
+
+// leave gives up the client's place among those who wait.
+func (s *servedLock) leave() {
+	s.using.Lock()
+	defer s.using.Unlock()
+	if w, waits := s.lock.(lock.Waiter); waits {
+		w.Leave()
 	}
 }
 
@@ -295,7 +305,11 @@ func compute(long time.Duration) {
 func (s *servedLock) attempt(id uint64, n int) (result lock.Result, delay time.Duration) {
 	s.using.Lock()
 	defer s.using.Unlock()
-	g, result := s.lock.Acquire()
+	ask := s.lock.Acquire
+	if w, waits := s.lock.(lock.Waiter); waits {
+		ask = w.Attempt
+	}
+	g, result := ask()
 	if result.Outcome != lock.OK {
 		return result, s.config.Retry.Wait(s.env, n)
 	}

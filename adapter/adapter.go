@@ -83,7 +83,7 @@ type Program struct {
 	// after each grant for as long as the simulator asks, as the user's code would;
 	// no-ttl: a Setup.TTL of 0 is none; one-object: the lock object is what Object gives;
 	// permits: Setup.Permits is how many clients may hold the lock at once;
-	// modes: the lock has readers and writers, and with Setup.Shared the client is a reader;
+	// modes: the lock has readers and writers, and with Setup.Shared the client is a reader; fair: it serves clients in their order;
 	// at-least: the lock stays for Setup.AtLeast, also if it is released before; and
 	// setup-again: the lock can be opened again, for another trial, after what was given to
 	// Setup.OnClose. math/rand begins anew then, in a program that has the directive

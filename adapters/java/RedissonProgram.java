@@ -29,6 +29,7 @@ final class RedissonProgram {
         if (multi) program.with("ttl_min_ms", 1000).with("ttl_step_ms", 1000);
         if (permits) program.with("lease", "ttl").can("permits", "owner", "sentinel", "cluster");
         else if (kind.equals("RReadWriteLock")) program.can("modes", "sentinel", "cluster");
+        else if (kind.equals("fair lock")) program.can("fair", "sentinel", "cluster");
         else program.can(renews ? new String[] {"renew", "sentinel", "cluster"} : new String[] {"sentinel", "cluster"});
         SimAdapter.serve(program.with("homepage", "https://github.com/redisson/redisson").with("about", "Redisson's own client with its defaults"), setup -> {
             boolean several = setup.nodes().size() > 1 && !"cluster".equals(setup.topology());

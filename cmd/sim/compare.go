@@ -23,13 +23,14 @@ func newCompareCommand(a *cli) *cobra.Command {
 		Short: "Show what changed between two runs or suites",
 		Long: `Show what changed between two runs or suites: verdicts, rates and timings. Each side
 is a run's folder, a result.json, a file written by sim run --json, or a folder with
-many runs. If the runs themselves differ (in the world, the nodes, the settings or
-the scenario's file), these differences come first. Audits are no runs: sim audit
+many runs. If the runs themselves differ (in the world, the nodes, the lock, the
+settings, the scenario's file or versions), these differences come first. Audits are no runs: sim audit
 --expect compares them.
 
 Exit codes: 0 nothing got worse, 1 a regression, 2 the two sides have no verdict on
 the same property, so nothing can be compared; or something is worse, but in another
-world or with another scenario file, so it may be no regression.`,
+world or with another scenario file, so it may be no regression; or a verdict is the
+same, but not as expected any more, because the expectation changed.`,
 		Example: `  sim run scenarios/ --json > after.json
   sim compare before.json after.json
   sim compare reports-yesterday reports --format pdf -o changes.pdf`,

@@ -28,18 +28,21 @@ type Comparison struct {
 	// have.
 	Same     int `json:"same"`
 	Compared int `json:"compared"`
-	// Unclear is how many got worse, but in another world or with another scenario file:
+	// Unclear is how many got worse, but in another world or with another scenario file, or only because something else is expected:
 	// whether that is a regression cannot be said.
 	Unclear int `json:"unclear,omitempty"`
+	// scenarios is how many both sides have.
+	scenarios int
 }
 
 // headline says in a few words what came of a comparison: what got worse first.
 func (c *Comparison) headline() string {
-	worse, better, changed, apart, expected := c.count(Regressed), c.count(Mended), 0, 0, 0
+	worse, better, changed, expected := c.count(Regressed), c.count(Mended), 0, 0
+	var apart []Change
 	for i := range c.Changes {
 		switch ch := &c.Changes[i]; {
-		case ch.apart():
-			apart++
+		case ch.apart != "":
+			apart = append(apart, *ch)
 		case ch.expectedOtherwise():
 			expected++
 		case ch.Kind == Changed:
@@ -53,8 +56,8 @@ func (c *Comparison) headline() string {
 	if better > 0 {
 		parts = append(parts, words.GroupedCount(better, "verdict")+" got better")
 	}
-	if apart > 0 {
-		parts = append(parts, words.GroupedCount(apart, "verdict")+" of other worlds or scenario files differ")
+	if len(apart) > 0 {
+		parts = append(parts, words.GroupedCount(len(apart), "verdict")+" got "+apartHeading(apart))
 	}
 	if changed > 0 {
 		parts = append(parts, words.GroupedCount(changed, "verdict")+" changed")
@@ -65,20 +68,48 @@ func (c *Comparison) headline() string {
 	case len(parts) > 0:
 		return strings.Join(parts, ", ")
 	case expected > 0:
-		return "No verdict changed, but what is expected"
+		return "No verdict changed, but " + words.GroupedCount(expected, "expectation") + " did"
 	case len(c.Differences) > 0 || c.oneSided() > 0:
 		return "No verdict changed, but the runs differ"
 	}
 	return "Nothing changed"
 }
 
-// apart reports that the change is for the better or the worse, but not of the same thing.
-func (c *Change) apart() bool { return c.Kind == Changed && strings.HasPrefix(c.Note, apartWords) }
+// apartHeading says of changes for the worse or the better why they are not called so: "worse with another scenario file".
+func apartHeading(changes []Change) string {
+	var how, by []string
+	add := func(list *[]string, word string) {
+		if !slices.Contains(*list, word) {
+			*list = append(*list, word)
+		}
+	}
+	for i := range changes {
+		word := "better"
+		if changes[i].worse {
+			word = "worse"
+		}
+		add(&how, word)
+		if changes[i].apart == "world" {
+			add(&by, "in another world")
+		} else {
+			add(&by, "with another "+changes[i].apart)
+		}
+	}
+	slices.Sort(by)
+	slices.SortFunc(how, func(x, y string) int { return cmp.Compare(y, x) }) // worse first
+	return strings.Join(how, " or ") + " " + strings.Join(by, " or ")
+}
 
 // expectedOtherwise reports that the verdict is the same, and only what is expected of it has changed.
-func (c *Change) expectedOtherwise() bool {
-	return c.Kind == Changed && c.Before.Words() == c.After.Words()
+func (c *Change) expectedOtherwise() bool { return c.Expected != nil && c.Kind == Changed && c.sameVerdict() }
+
+// sameVerdict reports that each verdict is as frequent on both sides.
+func (c *Change) sameVerdict() bool {
+	return c.rate(c.Before.Violated, c.After.Violated) == 0 && c.rate(c.Before.Holds, c.After.Holds) == 0
 }
+
+// rate is how much more often something was after than before. The sides may differ in runs, hence the cross multiplication.
+func (c *Change) rate(before, after int) int { return after*c.Before.Runs - before*c.After.Runs }
 
 // count is how many changes are of a kind.
 func (c *Comparison) count(k Kind) (n int) {
@@ -126,12 +157,28 @@ type Change struct {
 	Property checker.Property `json:"property,omitempty"`
 	Before   report.Counts    `json:"before"`
 	After    report.Counts    `json:"after"`
+	// Expected is what was expected on each side; absent where that is the same.
+	Expected *Expectations `json:"expected,omitempty"`
 	// Why is what was seen after, Note a remark on the comparison itself.
 	Why  string `json:"why,omitempty"`
 	Note string `json:"note,omitempty"`
 	// Runs are the run before and the run after that show it, where there is one; Reports lead to them.
 	Runs    [2]*report.Result `json:"-"`
 	Reports [2]string         `json:"-"`
+	// apart is by what the runs were not of the same thing, where a change is for the better or for the worse; worse: for the worse.
+	apart string
+	worse bool
+}
+
+// Expectations are what was expected on the two sides; a side is absent where nothing was.
+type Expectations struct {
+	Before checker.Verdict `json:"before,omitzero"`
+	After  checker.Verdict `json:"after,omitzero"`
+}
+
+// words say both.
+func (e *Expectations) words() string {
+	return fmt.Sprintf("expected %s before, %s now", report.ExpectedWord(e.Before), report.ExpectedWord(e.After))
 }
 
 // Link has each change lead to the reports of the runs that show it. reportOf is the address of a run's report; empty: it has none.
@@ -196,6 +243,11 @@ func Results(a, b []*report.Result) Comparison {
 	c := Comparison{Before: sideOf(a), After: sideOf(b), Differences: differencesOf(a, b), Changes: []Change{}}
 	sides := sidesOf(slices.Concat(a, b))
 	runs := [2]map[string][]*report.Result{byScenario(a), byScenario(b)}
+	for name := range runs[0] {
+		if len(runs[1][name]) > 0 {
+			c.scenarios++
+		}
+	}
 	keys := maps.Clone(before)
 	maps.Copy(keys, after)
 	for _, k := range slices.SortedFunc(maps.Keys(keys), compareKeys) {
@@ -215,10 +267,12 @@ func Results(a, b []*report.Result) Comparison {
 			continue
 		}
 		if what := c.apart(k.Scenario); what != "" && (change.Kind == Regressed || change.Kind == Mended) {
-			if change.Kind == Regressed {
-				c.Unclear++
-			}
-			change.Kind, change.Note = Changed, apartWords+what
+			change.apart, change.worse = what, change.Kind == Regressed
+			change.Kind = Changed
+			change.Note = strings.TrimSuffix("cannot be compared: another "+what+"; "+change.Note, "; ")
+		}
+		if change.worse || change.expectedOtherwise() && change.rate(change.Before.Unmet, change.After.Unmet) > 0 {
+			c.Unclear++
 		}
 		for side := range runs {
 			change.Runs[side] = showing(runs[side][k.Scenario], k)
@@ -232,9 +286,6 @@ func Results(a, b []*report.Result) Comparison {
 	})
 	return c
 }
-
-// apartWords begin the note on what is better or worse in another world, or with another scenario file.
-const apartWords = "cannot be compared: another "
 
 // elsewhere reports that a scenario was run in another world or on other nodes: its
 // times do not compare.
@@ -298,19 +349,22 @@ func changeOf(k report.CountKey, x, y *report.Counted) (Change, bool) {
 
 func judgeChange(c Change, x, y *report.Counted) (Change, bool) {
 	if x.Expected != y.Expected {
-		c.Note = fmt.Sprintf("expected %s before, %s now", report.ExpectedWord(x.Expected), report.ExpectedWord(y.Expected))
+		c.Expected = &Expectations{x.Expected, y.Expected}
+		c.Note = c.Expected.words()
 	}
-	// Rates are compared by cross multiplication: the sides may differ in runs.
-	rate := func(p, q int) int { return q*c.Before.Runs - p*c.After.Runs }
+	unmet := c.rate(c.Before.Unmet, c.After.Unmet)
 	switch {
-	case rate(c.Before.Unmet, c.After.Unmet) > 0:
+	case c.Expected != nil && c.sameVerdict():
+		// The lock did the same. Whether that is worse is a question of what to expect of it.
+		c.Kind = Changed
+	case unmet > 0:
 		c.Kind = Regressed
-	case rate(c.Before.Unmet, c.After.Unmet) < 0:
+	case unmet < 0:
 		c.Kind = Mended
-	case x.Expected == 0 && y.Expected == 0 && rate(c.Before.Violated, c.After.Violated) > 0:
+	case x.Expected == 0 && y.Expected == 0 && c.rate(c.Before.Violated, c.After.Violated) > 0:
 		// Nothing is expected of the property, but it was sound before.
 		c.Kind = Regressed
-	case rate(c.Before.Violated, c.After.Violated) != 0 || rate(c.Before.Holds, c.After.Holds) != 0 || c.Note != "":
+	case !c.sameVerdict():
 		c.Kind = Changed
 	default:
 		return c, false

@@ -103,7 +103,7 @@ func TestSaysInWhatTheRunsDiffer(t *testing.T) {
 			"world: live before, virtual after", "No verdict changed, but the runs differ"},
 		"nodes": {func(r *report.Result) { r.Nodes = "docker" },
 			"nodes: process before, docker after", "No verdict changed, but the runs differ"},
-		"facts": {func(r *report.Result) { r.Facts = []string{"3 nodes"} }, "settings: 5 nodes", "No verdict changed, but the runs differ"},
+		"facts": {func(r *report.Result) { r.Facts = []string{"3 nodes"} }, "settings: 5 nodes, ttl 1s, 2 clients before, 3 nodes after", "No verdict changed, but the runs differ"},
 		"file": {func(r *report.Result) { r.ScenarioDigest = strings.Repeat("f", 64) },
 			"scenario file: ", "No verdict changed, but the runs differ"},
 		"fewer": {func(r *report.Result) { r.Variants = r.Variants[:1] },
@@ -139,9 +139,9 @@ func TestWorseInOtherRunsIsUndecided(t *testing.T) {
 	}{
 		"the same runs": {func(*report.Result) {}, true, 0, "regressed", "REGRESSION 1 verdict changed, 8 the same\n", "Regression"},
 		"nodes": {func(r *report.Result) { r.Nodes = "docker" }, true, 0,
-			"regressed", "REGRESSION 1 verdict changed, 8 the same, but the runs themselves differ: 1 difference\n", "Regression"},
+			"regressed", "REGRESSION 1 verdict changed, 8 the same, but the runs themselves differ\n", "Regression"},
 		"world": {func(r *report.Result) { r.World, r.Nodes = "virtual", "" }, false, 1, "changed",
-			"UNDECIDED 1 verdict changed, 8 the same, but the runs themselves differ: 1 difference; 1 worse, which may be for that reason\n",
+			"UNDECIDED 1 verdict changed, 8 the same, but the runs themselves differ; 1 worse, which may be because the runs differ\n",
 			"Undecided"},
 		"file": {func(r *report.Result) { r.ScenarioDigest = strings.Repeat("f", 64) }, false, 1,
 			"changed", "(cannot be compared: another scenario file)", "Undecided"},
@@ -211,11 +211,84 @@ func TestPageBeginsWithWhatGotWorse(t *testing.T) {
 	if !strings.Contains(got, `href="docker/s3.html#p`) || !strings.Contains(got, `href="`+reporttest.GCPause().Nodes+`/s3.html#p`) {
 		t.Error("what got worse does not lead to the reports of both sides")
 	}
-	worse, differ := strings.Index(got, "the culprit"), strings.Index(got, "The runs differ")
+	worse, differ := strings.Index(got, "the culprit"), strings.Index(got, "Each difference")
 	if !strings.Contains(got, "<h1>1 verdict got worse</h1>") || worse < 0 || differ < worse {
 		t.Errorf("the page does not begin with what got worse: %d, %d", worse, differ)
 	}
-	if n := strings.Count(got, ">nodes</strong>"); n != 1 || !strings.Contains(got, "5 ×") {
+	cause, first := strings.Index(got, "nodes: process before, docker after, in all 5 scenarios"), strings.Index(got, "<section")
+	if cause < 0 || cause > first {
+		t.Errorf("in what the runs differ is not told on top: %d, %d", cause, first)
+	}
+	if n := strings.Count(got, `<th scope="row">nodes</th>`); n != 1 || !strings.Contains(got, "s0, s1, s2, s3, s4") {
 		t.Errorf("a difference of five scenarios is told %d times", n)
+	}
+}
+
+// Where the lock did the same, and something else is expected of it, no verdict changed. The page says so, and names both expectations.
+func TestOnlyExpectationsChanged(t *testing.T) {
+	before, after := reporttest.GCPause(), reporttest.GCPause()
+	before.ScenarioDigest, after.ScenarioDigest = strings.Repeat("0", 64), strings.Repeat("f", 64)
+	p := &after.Variants[1].Properties[3]
+	p.Expected, p.Met = checker.Violated, false
+	got := compare.Results([]*report.Result{before}, []*report.Result{after})
+	if got.Regression || got.Unclear != 1 || len(got.Changes) != 1 || got.Changes[0].Kind != compare.Changed {
+		t.Errorf("%+v", got)
+	}
+	page := write(t, func(b *bytes.Buffer) error { return compare.WriteHTML(b, got) })
+	for _, want := range []string{
+		"<h1>No verdict changed, but 1 expectation did</h1>", "Not as expected any more, for that reason alone: 1.",
+		"scenario file: changed in gc-pause", `<span class="lab">Expected before</span>holds`, `<span class="lab">Expected after</span>violated`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	for _, wrong := range []string{"got worse", "got better", `id="apart"`} {
+		if strings.Contains(page, wrong) {
+			t.Errorf("%q: the verdict did not change", wrong)
+		}
+	}
+	if n := strings.Count(page, "the same</span>"); n != 1 || strings.Contains(page, "verdicts the same") {
+		t.Errorf("how many are the same is said %d times or more", n)
+	}
+	if opened, _, _ := strings.Cut(page[strings.Index(page, `id="expected"`):], "</section>"); strings.Contains(opened, "<details") {
+		t.Error("what has changed is folded")
+	}
+	text := write(t, func(b *bytes.Buffer) error { return compare.WriteText(b, got, terminal.Options{Width: 200}) })
+	for _, want := range []string{
+		"expected   gc-pause / fenced: ", "expected holds before, violated now",
+		"UNDECIDED 0 verdicts changed, 8 the same, 1 expected otherwise, but the runs themselves differ; 1 not as expected now, because",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	after.Variants[1].Properties[3].Verdict = checker.Violated // now the lock did something else, too
+	got = compare.Results([]*report.Result{before}, []*report.Result{after})
+	page = write(t, func(b *bytes.Buffer) error { return compare.WriteHTML(b, got) })
+	if !strings.Contains(page, "<h1>1 verdict got worse with another scenario file</h1>") ||
+		!strings.Contains(page, "<h2 id=\"apart-h\">Got worse with another scenario file") {
+		t.Error("a verdict that changed with its expectation is not told as worse with another file")
+	}
+}
+
+// Another lock in the place of many is told once, and not again as other settings.
+func TestAnotherLockIsToldOnce(t *testing.T) {
+	var before, after []*report.Result
+	for i, own := range []string{"redlock", "set-nx-px", "watchdog", "redlock", "multi-exec"} {
+		x, y := reporttest.GCPause(), reporttest.GCPause()
+		x.Scenario, y.Scenario = fmt.Sprint("s", i), fmt.Sprint("s", i)
+		x.Facts, y.Facts = []string{own, "5 nodes"}, []string{"my-lock 1.2", "5 nodes"}
+		x.Variants[0].Settings = append(x.Variants[0].Settings, "lock.switches.value: constant")
+		for j := range y.Variants {
+			y.Variants[j].Lock = &report.Lock{Name: "my-lock", Version: "1.2", InPlace: true}
+		}
+		before, after = append(before, x), append(after, y)
+	}
+	text := write(t, func(b *bytes.Buffer) error {
+		return compare.WriteText(b, compare.Results(before, after), terminal.Options{Width: 200})
+	})
+	if want := "differs    lock: 4 different ones before, my-lock 1.2 after, in all 5 scenarios\nNO REG"; !strings.HasPrefix(text, want) {
+		t.Errorf("want %q first, got\n%s", want, text)
 	}
 }

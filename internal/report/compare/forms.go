@@ -3,14 +3,15 @@
 package compare
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
+	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/page"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
@@ -23,14 +24,19 @@ func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
 	tones := map[Kind]terminal.Tone{
 		Regressed: terminal.Bad, Mended: terminal.Good, Changed: terminal.Doubt, Gone: terminal.Faint, Added: terminal.Faint,
 	}
-	for _, d := range c.Differences {
-		p.Print(p.Paint(terminal.Doubt, terminal.Pad("differs", 9)), "  ", p.Paint(terminal.Strong, plain.Text(d.place())), "\n")
-		for _, line := range terminal.Wrap(plain.Text(d.words()), p.Width-11) {
-			p.Print("           ", line, "\n")
+	for _, why := range c.causes() {
+		head := p.Paint(terminal.Doubt, terminal.Pad("differs", 9))
+		for _, line := range terminal.Wrap(plain.Text(why.What+": "+why.Words), p.Width-11) {
+			p.Print(head, "  ", line, "\n")
+			head = terminal.Pad("", 9)
 		}
 	}
 	for _, ch := range c.Changes {
-		p.Print(p.Paint(tones[ch.Kind], terminal.Pad(string(ch.Kind), 9)), "  ", p.Paint(terminal.Strong, plain.Text(ch.place())), "\n")
+		kind := string(ch.Kind)
+		if ch.expectedOtherwise() {
+			kind = "expected"
+		}
+		p.Print(p.Paint(tones[ch.Kind], terminal.Pad(kind, 9)), "  ", p.Paint(terminal.Strong, plain.Text(ch.place())), "\n")
 		text := ch.Before.Words() + " -> " + ch.After.Words()
 		if o.Unicode {
 			text = ch.Before.Words() + " → " + ch.After.Words()
@@ -58,15 +64,22 @@ func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
 	case c.Unclear > 0:
 		word = p.Paint(terminal.Doubt, "UNDECIDED")
 	}
-	line := fmt.Sprintf(" %s changed, %d the same", words.GroupedCount(len(c.Changes)-c.oneSided(), "verdict"), c.Same)
+	otherwise := c.otherwise()
+	line := fmt.Sprintf(" %s changed, %s the same", words.GroupedCount(len(c.Changes)-c.oneSided()-otherwise, "verdict"), words.Grouped(c.Same))
+	if otherwise > 0 {
+		line += fmt.Sprintf(", %s expected otherwise", words.Grouped(otherwise))
+	}
 	if n := c.oneSided(); n > 0 {
-		line += fmt.Sprintf(", %d on one side only", n)
+		line += fmt.Sprintf(", %s on one side only", words.Grouped(n))
 	}
-	if n := len(c.Differences); n > 0 {
-		line += ", but the runs themselves differ: " + words.GroupedCount(n, "difference")
+	if len(c.Differences) > 0 {
+		line += ", but the runs themselves differ"
 	}
-	if c.Unclear > 0 {
-		line += fmt.Sprintf("; %d worse, which may be for that reason", c.Unclear)
+	if n := c.newlyUnmet(); n > 0 {
+		line += fmt.Sprintf("; %d not as expected now, because something else is expected", n)
+	}
+	if n := c.Unclear - c.newlyUnmet(); n > 0 {
+		line += fmt.Sprintf("; %d worse, which may be because the runs differ", n)
 	}
 	p.Print(word, line, "\n")
 	return p.WriteAll(w)
@@ -105,25 +118,21 @@ var templates = page.Parse(files, nil)
 
 // WriteHTML writes a comparison as a page of its own.
 func WriteHTML(w io.Writer, c Comparison) error {
-	p := comparisonPage{Comparison: c, Badge: page.Badge{Class: "safe", Icon: "✓", Word: "No regression"}, Headline: c.headline()}
+	p := comparisonPage{
+		Comparison: c, Badge: page.Badge{Class: "safe", Icon: "✓", Word: "No regression"}, Headline: c.headline(), Lead: c.lead(), Causes: c.causes(),
+		Groups: groupsOf(c.Changes), Differences: gathered(c.Differences),
+	}
 	switch {
 	case c.Regression:
 		p.Badge = page.Badge{Class: "unsafe", Icon: "✗", Word: "Regression"}
 	case c.Compared == 0:
 		p.Badge = page.Badge{Class: "undecided", Icon: "?", Word: "Nothing to compare"}
-	case c.Unclear > 0:
+	case c.Unclear > c.newlyUnmet():
 		p.Badge = page.Badge{Class: "undecided", Icon: "?", Word: "Undecided"}
+	case c.otherwise() > 0:
+		p.Badge = page.Badge{Class: "undecided", Icon: "≈", Word: "Expected otherwise"}
 	case len(c.Differences) > 0:
 		p.Badge = page.Badge{Class: "undecided", Icon: "≠", Word: "Different runs"}
-	}
-	p.Groups = groupsOf(c.Changes)
-	p.Differences = gathered(c.Differences)
-	names := maps.Clone(c.Before.Versions)
-	maps.Copy(names, c.After.Versions)
-	for _, n := range slices.Sorted(maps.Keys(names)) {
-		if c.Before.Versions[n] != c.After.Versions[n] {
-			p.Versions = append(p.Versions, [3]string{n, c.Before.Versions[n], c.After.Versions[n]})
-		}
 	}
 	return templates.Write(w, "compare.tmpl", &p)
 }
@@ -132,17 +141,19 @@ type comparisonPage struct {
 	Comparison
 	Badge    page.Badge
 	Headline string
+	// Lead says what became of verdicts of which something else is expected; Causes why something may have changed.
+	Lead   string
+	Causes []cause
 	// Groups are the changes by what they mean, what got worse first.
 	Groups []group
 	// Differences are those that several scenarios have in common.
 	Differences []common
-	Versions    [][3]string
 }
 
-// Fold says that the differences are too many to stand open.
-func (p *comparisonPage) Fold() bool { return len(p.Differences) > mostOpen }
+// PrintedDifference reports that a row of the differences is on paper, too.
+func (p *comparisonPage) PrintedDifference(row int) bool { return row < mostBeside }
 
-// FoldTimes says so of the times.
+// FoldTimes says that the times are too many to stand open.
 func (p *comparisonPage) FoldTimes() bool { return len(p.Timings) > mostOpen }
 
 // group are changes of one meaning. Folded: they are there for who looks for them.
@@ -150,85 +161,123 @@ type group struct {
 	ID, Heading, Intro string
 	Badge              page.Badge
 	Folded             bool
-	Changes            []Change
+	// Expected: the verdicts are the same, and what is expected of them is compared.
+	Expected bool
+	Changes  []Change
 }
 
 // mostOpen is how many changes a group has at most that is not folded. What got worse is never folded; on paper there are at most
-// mostPrinted rows of it, for nobody reads more there.
+// mostPrinted rows of it, and mostBeside of each other group, for nobody reads more there.
 const (
 	mostOpen    = 30
 	mostPrinted = 80
+	mostBeside  = 12
 )
 
-// sideCell is what a change was on one side, and where that can be seen.
-type sideCell struct{ Name, Words, Report string }
+// sideCell is what a change was on one side, what was expected there if that is not the same on both, and where that can be seen.
+type sideCell struct{ Name, Words, Expected, Report, Scenario string }
 
 // Sides are the two sides of a change.
 func (c Change) Sides() []sideCell {
-	return []sideCell{{"Before", c.Before.Words(), c.Reports[0]}, {"After", c.After.Words(), c.Reports[1]}}
+	cells := []sideCell{{"Before", c.Before.Words(), "", c.Reports[0], c.Scenario}, {"After", c.After.Words(), "", c.Reports[1], c.Scenario}}
+	if c.Expected != nil {
+		cells[0].Expected, cells[1].Expected = report.ExpectedWord(c.Expected.Before), report.ExpectedWord(c.Expected.After)
+	}
+	return cells
 }
+
+// Unmet reports that a verdict is not as expected after.
+func (c Change) Unmet() bool { return c.After.Unmet > 0 }
 
 // Printed reports that a row of a group is on paper, too.
-func (g group) Printed(row int) bool { return row < mostPrinted }
+func (g group) Printed(row int) bool {
+	if g.ID == worseGroup {
+		return row < mostPrinted
+	}
+	return row < mostBeside
+}
 
 // Unprinted is how many rows of the group are not on paper.
-func (g group) Unprinted() int {
-	if g.Folded {
-		return 0
+func (g group) Unprinted() (n int) {
+	for row := range g.Changes {
+		if !g.Printed(row) {
+			n++
+		}
 	}
-	return max(0, len(g.Changes)-mostPrinted)
+	return n
 }
+
+// otherwise is how many verdicts are the same, with something else expected of them.
+func (c *Comparison) otherwise() (n int) {
+	for i := range c.Changes {
+		if c.Changes[i].expectedOtherwise() {
+			n++
+		}
+	}
+	return n
+}
+
+// newlyUnmet is how many of them are less often as expected than before.
+func (c *Comparison) newlyUnmet() (n int) {
+	for i := range c.Changes {
+		if ch := &c.Changes[i]; ch.expectedOtherwise() && ch.rate(ch.Before.Unmet, ch.After.Unmet) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// lead says what became of the verdicts of which something else is expected; empty: there is none, or something else comes first.
+func (c *Comparison) lead() string {
+	all, unmet := c.otherwise(), c.newlyUnmet()
+	switch {
+	case all == 0:
+		return ""
+	case unmet == 0:
+		return fmt.Sprintf("The lock did the same as before. Of %s something else is expected now, and none is less as expected for that.",
+			words.GroupedCount(all, "verdict"))
+	}
+	return fmt.Sprintf("Of %s something else is expected now. Not as expected any more, for that reason alone: %d.",
+		words.GroupedCount(all, "verdict"), unmet)
+}
+
+const worseGroup = "worse"
 
 // groupsOf puts the changes into groups.
 func groupsOf(changes []Change) []group {
 	all := []group{
-		{ID: "worse", Heading: "Got worse", Badge: page.Badge{Class: "unsafe", Icon: "✗", Word: "worse"}},
+		{ID: worseGroup, Heading: "Got worse", Badge: page.Badge{Class: "unsafe", Icon: "✗", Word: "worse"}},
 		{ID: "changed", Heading: "Changed", Badge: page.Badge{Class: "undecided", Icon: "≠", Word: "changed"},
 			Intro: "Other verdicts, neither better nor worse than what is expected."},
-		{ID: "apart", Heading: "Better or worse, but not of the same thing",
-			Badge: page.Badge{Class: "undecided", Icon: "?", Word: "not comparable"},
-			Intro: "The world or the scenario file is another one, which may be the reason."},
+		{ID: "apart", Badge: page.Badge{Class: "undecided", Icon: "?", Word: "of other runs"},
+			Intro: "That the runs differ may be the reason, so this is not called a regression."},
 		{ID: "better", Heading: "Got better", Badge: page.Badge{Class: "safe", Icon: "✓", Word: "better"}},
 		{ID: "expected", Heading: "The same verdict, but something else is expected",
-			Badge: page.Badge{Class: "aside", Icon: "≈", Word: "expected otherwise"}, Folded: true},
+			Badge: page.Badge{Class: "aside", Icon: "≈", Word: "expected otherwise"}, Expected: true,
+			Intro: "The verdict did not change. The scenario, or the demands on another lock, ask for something else."},
 		{ID: "one-side", Heading: "On one side only", Badge: page.Badge{Class: "aside", Icon: "±", Word: "on one side only"}, Folded: true},
 	}
 	at := map[Kind]int{Regressed: 0, Changed: 1, Mended: 3, Gone: 5, Added: 5}
 	for _, c := range changes {
 		i := at[c.Kind]
 		switch {
-		case c.apart():
-			i, c.Note = 2, "another "+strings.TrimPrefix(c.Note, apartWords)
+		case c.apart != "":
+			i = 2
 		case c.expectedOtherwise():
 			i = 4
+		}
+		if c.Expected != nil || c.apart != "" {
+			c.Note = "" // the heading or the cells say it
 		}
 		if c.Kind == Gone || c.Kind == Added {
 			c.Note = string(c.Kind)
 		}
 		all[i].Changes = append(all[i].Changes, c)
 	}
+	slices.SortStableFunc(all[4].Changes, func(x, y Change) int { return cmp.Compare(y.After.Unmet, x.After.Unmet) })
+	all[2].Heading = "Got " + apartHeading(all[2].Changes)
 	for i := range all[1:] { // on paper and on a screen, what got worse is all that is always in full
 		all[i+1].Folded = all[i+1].Folded || len(all[i+1].Changes) > mostOpen
 	}
 	return slices.DeleteFunc(all, func(g group) bool { return len(g.Changes) == 0 })
-}
-
-// common is a difference with all that have it.
-type common struct {
-	Difference
-	Places []string
-}
-
-// gathered puts the differences together that are the same.
-func gathered(list []Difference) (found []common) {
-	for _, d := range list {
-		same := func(c common) bool { return c.What == d.What && c.Before == d.Before && c.After == d.After }
-		at := slices.IndexFunc(found, same)
-		if at < 0 {
-			at = len(found)
-			found = append(found, common{Difference: d})
-		}
-		found[at].Places = append(found[at].Places, d.place())
-	}
-	return found
 }

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,13 +9,14 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Difference is what sets the two sides of a comparison themselves apart.
 type Difference struct {
 	Scenario string `json:"scenario"`
 	Variant  string `json:"variant,omitempty"`
-	// What is the world, the nodes, the settings or the scenario's file.
+	// What is the world, the nodes, the lock, the settings or the scenario's file. Of settings only those are told that differ.
 	What   string `json:"what"`
 	Before string `json:"before"`
 	After  string `json:"after"`
@@ -41,7 +43,10 @@ type side map[string][]string
 
 // The traits in which runs are held against each other, in the order in which they are
 // told.
-var traits = []string{"world", "nodes", "settings", "scenario file"}
+var traits = []string{"world", "nodes", "lock", "scenario file", "settings"}
+
+// ownLock stands for the lock of a scenario of which each variant has another.
+const ownLock = "the scenario's own"
 
 // noRealTime reports that runs took no real time, so that how long they took says nothing.
 func (s side) noRealTime() bool { return len(s[noRealTime]) > 0 }
@@ -66,7 +71,9 @@ func sidesOf(results []*report.Result) map[[2]string]side {
 		if r.World == "virtual" {
 			add(r.Scenario, "", noRealTime, "yes")
 		}
-		add(r.Scenario, "", "settings", strings.Join(r.Facts, ", "))
+		lock, facts := lockAndSettings(r)
+		add(r.Scenario, "", "lock", lock)
+		add(r.Scenario, "", "settings", strings.Join(facts, ", "))
 		add(r.Scenario, "", "scenario file", plain.Clip(r.ScenarioDigest, 13))
 		for i := range r.Variants {
 			add(r.Scenario, r.Variants[i].Name, "settings", strings.Join(r.Variants[i].Settings, ", "))
@@ -80,19 +87,58 @@ func sidesOf(results []*report.Result) map[[2]string]side {
 	return sides
 }
 
+// lockAndSettings are a run's lock and its other settings.
+func lockAndSettings(r *report.Result) (lock string, settings []string) {
+	lock, settings = ownLock, slices.Clone(r.Facts)
+	for i := range r.Variants {
+		if l := r.Variants[i].Lock; l != nil {
+			lock = strings.TrimSpace(l.Name + " " + l.Version)
+		}
+	}
+	for i, fact := range settings {
+		if fact == lock || lock == ownLock && !strings.Contains(fact, " ") { // "5 nodes", "ttl 1s", but "redlock"
+			return fact, slices.Delete(settings, i, i+1)
+		}
+	}
+	return lock, settings
+}
+
 // differencesOf says in what the sides differ, of all that both have.
 func differencesOf(a, b []*report.Result) []Difference {
 	before, after := sidesOf(a), sidesOf(b)
 	var list []Difference
 	for _, k := range slices.SortedFunc(maps.Keys(before), func(x, y [2]string) int { return slices.Compare(x[:], y[:]) }) {
 		x, y := before[k], after[k]
+		if k[1] != "" && y != nil && otherLock(before[[2]string{k[0]}], after[[2]string{k[0]}]) {
+			x, y = x.withoutLock(), y.withoutLock()
+		}
 		for _, trait := range traits {
 			if y != nil && !slices.Equal(x[trait], y[trait]) && comparable(trait, x, y) {
-				list = append(list, Difference{k[0], k[1], trait, alternatives(x[trait]), alternatives(y[trait])})
+				d := Difference{k[0], k[1], trait, alternatives(x[trait]), alternatives(y[trait])}
+				if trait == "settings" && len(x[trait]) <= 1 && len(y[trait]) <= 1 {
+					d.Before, d.After = unlike(d.Before, d.After)
+				}
+				list = append(list, d)
 			}
 		}
 	}
 	return list
+}
+
+// otherLock reports that a scenario has another lock on the other side.
+func otherLock(x, y side) bool { return comparable("lock", x, y) && !slices.Equal(x["lock"], y["lock"]) }
+
+// withoutLock leaves out the settings of a lock: the other side has another one, and that says it all.
+func (s side) withoutLock() side {
+	rest := maps.Clone(s)
+	rest["settings"] = nil
+	for _, value := range s["settings"] {
+		kept := slices.DeleteFunc(strings.Split(value, ", "), func(one string) bool { return strings.HasPrefix(one, "lock.") })
+		if len(kept) > 0 {
+			rest["settings"] = append(rest["settings"], strings.Join(kept, ", "))
+		}
+	}
+	return rest
 }
 
 // comparable reports that both sides can have a trait.
@@ -100,10 +146,20 @@ func comparable(trait string, x, y side) bool {
 	if trait == "nodes" { // the virtual world has no provider of nodes
 		return slices.Equal(x["world"], y["world"])
 	}
-	if trait == "scenario file" { // not known of results of earlier versions
+	if trait == "scenario file" || trait == "lock" { // not known of results of earlier versions, or where nothing could be run
 		return len(x[trait]) > 0 && len(y[trait]) > 0
 	}
 	return true
+}
+
+// unlike leaves of two lists of settings what only one of them has.
+func unlike(before, after string) (string, string) {
+	x, y := strings.Split(before, ", "), strings.Split(after, ", ")
+	without := func(list, other []string) string {
+		list = slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
+		return cmp.Or(strings.Join(list, ", "), "none")
+	}
+	return without(x, y), without(y, x)
 }
 
 // alternatives are the values that a trait has in the results of one side.
@@ -116,4 +172,107 @@ func alternatives(values []string) string {
 		short[i] = plain.Clip(short[i], 200)
 	}
 	return strings.Join(short, " or ")
+}
+
+// common is a difference with all that have it.
+type common struct {
+	Difference
+	Places []string
+}
+
+// gathered puts the differences together that are the same.
+func gathered(list []Difference) (found []common) {
+	for _, d := range list {
+		same := func(c common) bool { return c.What == d.What && c.Before == d.Before && c.After == d.After }
+		at := slices.IndexFunc(found, same)
+		if at < 0 {
+			at = len(found)
+			found = append(found, common{Difference: d})
+		}
+		found[at].Places = append(found[at].Places, d.place())
+	}
+	return found
+}
+
+// cause sums up in what the sides differ of one trait, or that versions do.
+type cause struct{ What, Words string }
+
+// causes say in a line for each trait why something may have changed: where is each, and how the sides differ.
+func (c *Comparison) causes() (list []cause) {
+	for _, trait := range traits {
+		var of []Difference
+		for _, d := range c.Differences {
+			if d.What == trait {
+				of = append(of, d)
+			}
+		}
+		if len(of) > 0 {
+			list = append(list, cause{trait, c.causeWords(of)})
+		}
+	}
+	names := maps.Clone(c.Before.Versions)
+	maps.Copy(names, c.After.Versions)
+	var versions []string
+	for _, n := range slices.Sorted(maps.Keys(names)) {
+		if x, y := c.Before.Versions[n], c.After.Versions[n]; x != y {
+			versions = append(versions, fmt.Sprintf("%s %s before, %s after", n, cmp.Or(x, "none"), cmp.Or(y, "none")))
+		}
+	}
+	if len(versions) > 0 {
+		list = append(list, cause{"versions", strings.Join(versions, "; ")})
+	}
+	return list
+}
+
+// mostPairs is how many pairs of values a cause has at most. More are summed up.
+const mostPairs = 3
+
+// causeWords say what differs of a trait, and where.
+func (c *Comparison) causeWords(of []Difference) string {
+	pairs, where := gathered(of), c.where(of)
+	if of[0].What == "scenario file" {
+		return "changed in " + where // a digest tells nobody anything
+	}
+	before, after := map[string]bool{}, map[string]bool{}
+	for _, p := range pairs {
+		before[p.Before], after[p.After] = true, true
+	}
+	var said []string
+	switch {
+	case len(pairs) <= mostPairs:
+		for _, p := range pairs {
+			text := fmt.Sprintf("%s before, %s after", p.Before, p.After)
+			if len(pairs) > 1 {
+				text += fmt.Sprintf(" (%d×)", len(p.Places))
+			}
+			said = append(said, text)
+		}
+	case len(after) == 1:
+		said = append(said, fmt.Sprintf("%d different ones before, %s after", len(before), pairs[0].After))
+	case len(before) == 1:
+		said = append(said, fmt.Sprintf("%s before, %d different ones after", pairs[0].Before, len(after)))
+	default:
+		slices.SortStableFunc(pairs, func(x, y common) int { return len(y.Places) - len(x.Places) })
+		p := pairs[0]
+		said = append(said, fmt.Sprintf("most often %s before, %s after (%d×)", p.Before, p.After, len(p.Places)))
+	}
+	return strings.Join(said, "; ") + ", in " + where
+}
+
+// where names the places of differences, or counts their scenarios.
+func (c *Comparison) where(of []Difference) string {
+	var names, places []string
+	for _, d := range of {
+		if !slices.Contains(names, d.Scenario) {
+			names = append(names, d.Scenario)
+		}
+		places = append(places, d.place())
+	}
+	switch {
+	case len(places) <= mostPairs:
+		return strings.Join(places, ", ")
+	case len(names) > 1 && len(names) == c.scenarios:
+		return "all " + words.GroupedCount(len(names), "scenario")
+	}
+	return fmt.Sprintf("%s of %s", words.Grouped(len(names)), words.GroupedCount(c.scenarios, "scenario"))
 }

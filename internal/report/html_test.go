@@ -279,6 +279,28 @@ func TestPagesAreStable(t *testing.T) {
 	}
 }
 
+// What is not as expected comes first: which variant, which property, what was expected and what was seen. That is so also where nothing
+// is violated that should not be.
+func TestPageBeginsWithWhatIsUnexpected(t *testing.T) {
+	r := reporttest.GCPause() // of which "unfenced" comes first, and violates more
+	p := r.Variants[1].Property(checker.LinearizableResource)
+	p.Expected, p.Met, r.Met, r.Variants[1].Met = checker.Violated, false, false, false
+	doc := string(page(t, r))
+	at := strings.Index(doc, `<p class="lead">linearizable-resource is not as expected, in fenced.</p>`)
+	row := strings.Index(doc, `<tr><th scope="row">fenced</th><td><a href="#p6">linearizable-resource</a></td><td><span class="lab">Expected</span>violated</td>`)
+	first, second := strings.Index(doc, "fenced violates exclusive-belief <span class=\"of\">as expected"), strings.Index(doc, "<h3>unfenced violates")
+	if at < 0 || row < at || first < row || second < first {
+		t.Errorf("not in this order: %d %d %d %d", at, row, first, second)
+	}
+	if pics := regexp.MustCompile(`<figcaption id="v\d-name"><span class="name">(\w+)`).FindAllStringSubmatch(doc, -1); len(pics) < 2 ||
+		pics[0][1] != "fenced" {
+		t.Errorf("the first picture is not of fenced: %q", pics)
+	}
+	if sound := string(page(t, reporttest.GCPause())); strings.Contains(sound, "surprises\">") {
+		t.Error("a run that is as expected has surprises")
+	}
+}
+
 var frames = regexp.MustCompile(`data-from="(-?\d+)" data-to="(-?\d+)" data-lo`)
 
 // Variants are compared by eye, so a second must be as long in all of them.

@@ -18,8 +18,11 @@ type resultPage struct {
 	*Result
 	Heading string
 	Badge   page.Badge
-	// Lead says the outcome in a sentence, Difference what sets the variants
-	// apart.
+	// Unmet says first what is not as expected, Surprises are these verdicts. Lead says the outcome of each variant in a sentence,
+	// Difference what sets the variants apart.
+	Unmet            string
+	Surprises        []surprise
+	MoreSurprises    int
 	Lead, Difference string
 	Facts            []string
 	// LockFacts are those of the lock program that all variants have.
@@ -87,6 +90,15 @@ type chip struct {
 	Loud   bool
 }
 
+// surprise is a verdict that is not as expected.
+type surprise struct {
+	*PropertyResult
+	Variant, Link string
+}
+
+// ExpectedWord is the verdict that was expected.
+func (s surprise) ExpectedWord() string { return ExpectedWord(s.Expected) }
+
 type storyView struct {
 	Property  checker.Property
 	Sentences []sentenceView
@@ -98,6 +110,8 @@ type storyView struct {
 // causeView says what broke, by which faults, and which assumption failed.
 type causeView struct {
 	Property   checker.Property
+	Beside     string
+	Loud       bool
 	At, Link   string
 	Broke      string
 	Faults     []string
@@ -176,12 +190,21 @@ func newPage(r *Result) *resultPage {
 			}
 		}
 	}
+	slices.SortStableFunc(p.Views, func(x, y variantView) int { return y.urgency() - x.urgency() })
 	p.draw()
 	tellAll(p.Views)
 	for i := range p.Views {
 		p.seeParts(&p.Views[i])
 	}
-	p.Lead, p.Difference = leadSentence(r), difference(r)
+	p.Surprises = p.surprises()
+	p.Unmet = unmetSentence(p.Surprises, len(r.Variants))
+	p.MoreSurprises = max(0, len(p.Surprises)-mostSurprises)
+	p.Surprises = p.Surprises[:len(p.Surprises)-p.MoreSurprises]
+	inOrder := make([]*Variant, len(p.Views))
+	for i := range p.Views {
+		inOrder[i] = p.Views[i].Variant
+	}
+	p.Lead, p.Difference = leadSentence(inOrder), difference(r)
 	p.Properties = groups(p.Views)
 	p.Limits, p.Replays = limits(r), replays(r)
 	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
@@ -308,12 +331,92 @@ func propertyID(name checker.Property) int {
 	return slices.Index(checker.Properties(), name) + 1
 }
 
+// urgency orders variants: what is not as expected comes first, then what could not be told.
+func (v *variantView) urgency() int {
+	switch o := variantOutcome(v.Variant); {
+	case o == unexpected:
+		return 2
+	case o > unexpected || o == undecided:
+		return 1
+	}
+	return 0
+}
+
+// surprises are the verdicts that are not as expected: those that were reached, then those that were not.
+func (p *resultPage) surprises() (list []surprise) {
+	for _, reached := range []bool{true, false} {
+		for i := range p.Views {
+			v := &p.Views[i]
+			for j := range v.Properties {
+				if one := &v.Properties[j]; !one.Met && isUnexpected(one) == reached {
+					link := ""
+					if n := propertyID(one.Name); n > 0 {
+						link = fmt.Sprintf("#p%d", n)
+					}
+					list = append(list, surprise{one, v.Name, link})
+				}
+			}
+		}
+	}
+	return list
+}
+
+// unmetSentence says what is not as expected: "linearizable-resource is not as expected, in fenced."; empty: all is.
+func unmetSentence(list []surprise, variants int) string {
+	var properties, of []string
+	wrong := 0
+	for _, s := range list {
+		if isUnexpected(s.PropertyResult) {
+			wrong++
+		}
+	}
+	for _, s := range list {
+		if wrong > 0 && !isUnexpected(s.PropertyResult) {
+			continue
+		}
+		if !slices.Contains(properties, string(s.Name)) {
+			properties = append(properties, string(s.Name))
+		}
+		if !slices.Contains(of, s.Variant) {
+			of = append(of, s.Variant)
+		}
+	}
+	if len(properties) == 0 {
+		return ""
+	}
+	text, verb := and(properties), "are"
+	if len(properties) > mostNamed {
+		text = words.GroupedCount(len(properties), "property")
+	} else if len(properties) == 1 {
+		verb = "is"
+	}
+	if wrong > 0 {
+		text += " " + verb + " not as expected"
+	} else {
+		text += " " + verb + " undecided"
+	}
+	if variants > 1 {
+		if len(of) > mostNamed {
+			text += fmt.Sprintf(", in %d of %d variants", len(of), variants)
+		} else {
+			text += ", in " + and(of)
+		}
+	}
+	return text + "."
+}
+
+// mostNamed is how many properties or variants a sentence names at most, mostSurprises how many verdicts stand on top of a page. More
+// are counted.
+const (
+	mostNamed     = 3
+	mostSurprises = 10
+)
+
 // leadSentence says each variant's outcome: "unfenced violates 3 of 4
 // properties, as expected; fenced violates 1 of 5; 4 expectations met."
-func leadSentence(r *Result) string {
+func leadSentence(variants []*Variant) string {
 	var parts []string
-	for i := range r.Variants {
-		v := &r.Variants[i]
+	for _, v := range variants {
 		parts = append(parts, v.Name+" "+leadWords(v))
 	}
 	if len(parts) == 0 {

@@ -244,7 +244,7 @@ func (v *variantView) causeOf(p *PropertyResult) *causeView {
 	if p == nil || p.Verdict != checker.Violated {
 		return nil
 	}
-	c := &causeView{Property: p.Name, Broke: p.Why}
+	c := &causeView{Property: p.Name, Broke: p.Why, Beside: expectationWords(p), Loud: !p.Met}
 	if v.Lock != nil {
 		c.Promise = v.Lock.Promise
 	}

@@ -42,8 +42,7 @@ type StoryLine struct {
 // Tell says what came of a variant.
 func Tell(v *Variant) Telling {
 	view := newVariantView(0, v)
-	one := &Result{Variants: []Variant{*v}}
-	out := Telling{Class: view.Badge.Class, Icon: view.Badge.Icon, Word: view.Badge.Word, Lead: leadSentence(one)}
+	out := Telling{Class: view.Badge.Class, Icon: view.Badge.Icon, Word: view.Badge.Word, Lead: leadSentence([]*Variant{v})}
 	for i, c := range view.Chips {
 		p := &v.Properties[i]
 		out.Chips = append(out.Chips, VerdictLine{

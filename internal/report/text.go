@@ -252,7 +252,13 @@ func (p *printer) stories(r *Result) {
 	var best *PropertyResult
 	of := 0
 	for i := range r.Variants {
-		if lead := leadOf(&r.Variants[i]); lead != nil && (best == nil || leads(lead, best)) {
+		lead := leadOf(&r.Variants[i])
+		if lead == nil {
+			continue
+		}
+		// Of a variant that is not as expected, also where its story is of what is.
+		surprising, before := variantOutcome(&r.Variants[i]) == unexpected, variantOutcome(&r.Variants[of]) == unexpected
+		if best == nil || surprising && !before || surprising == before && leads(lead, best) {
 			best, of = lead, i
 		}
 	}

@@ -253,10 +253,7 @@ func showFound(item *report.FoundScenario, folder string, drawn bool) {
 // lookedAt is what a search looked at.
 func lookedAt(result *app.SearchResult) *report.Looked {
 	r := &result.Report
-	l := &report.Looked{Runs: r.Runs, Kinds: result.Of.Kinds, Curve: result.Curve}
-	if len(l.Kinds) == 0 {
-		l.Kinds = explore.Kinds()
-	}
+	l := &report.Looked{Runs: r.Runs, Kinds: result.Of.KindsDrawn(), Curve: result.Curve}
 	for _, p := range result.Of.Properties {
 		one := report.LookedProperty{Name: string(p)}
 		one.Judged, _ = r.JudgedOn(string(p))

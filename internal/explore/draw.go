@@ -54,18 +54,28 @@ func newDrawer(s *scenario.Setup, kinds []string, may func(*scenario.Fault) bool
 	}
 	d.setup.Faults.List = slices.Clone(s.Faults.List)
 	d.rules = d.setup.FaultRules()
-	if len(kinds) == 0 {
-		kinds = Kinds()
-	}
-	for _, k := range kinds {
-		if d.cast.Suffers(k) {
-			d.kinds = append(d.kinds, k)
-		}
-	}
+	d.kinds = suffered(d.cast, kinds)
 	if len(d.kinds) == 0 {
 		return nil, fmt.Errorf("no fault of the kinds %v can strike here: %w", kinds, ErrNobodyToStrike)
 	}
 	return d, nil
+}
+
+// suffered are those of the kinds that can strike somebody of the cast; of no kinds: of all.
+func suffered(cast nemesis.Cast, kinds []string) []string {
+	if len(kinds) == 0 {
+		kinds = Kinds()
+	}
+	return slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return !cast.Suffers(k) })
+}
+
+// KindsDrawn are the kinds of faults that the search draws: those allowed that can strike somebody in its variant.
+func (s *Search) KindsDrawn() []string {
+	setup, err := s.setup()
+	if err != nil {
+		return s.Kinds // then nothing was searched
+	}
+	return suffered(setup.Cast(), s.Kinds)
 }
 
 // mostFaults bounds a schedule.

@@ -238,7 +238,7 @@ func showFound(item *report.FoundScenario, folder string, drawn bool) {
 	if t := report.Tell(&r.Variants[0]); t.Broke != "" {
 		item.Happened = fmt.Sprintf("%s violated: %s", t.Property, t.Broke)
 		if len(t.By) > 0 {
-			item.Happened += ", by " + strings.Join(t.By, "; ")
+			item.Happened += ". Before: " + strings.Join(t.By, "; ")
 		}
 	}
 	var svg bytes.Buffer

@@ -1,6 +1,8 @@
 package report_test
 
 import (
+	"bytes"
+	"image/png"
 	"slices"
 	"strings"
 	"testing"
@@ -183,6 +185,30 @@ func TestDarkAndPaper(t *testing.T) {
 		}
 	}
 	b.Print(chromedp.PaperA4)
+}
+
+// The menu stays in sight. What is wider than it, as the moments beside a picture, does not run past beside it.
+func TestNothingRunsBesideTheMenu(t *testing.T) {
+	b := tab.New(t)
+	b.Size(1400, 900)
+	b.OpenFile(page(t, reporttest.GCPause()))
+	menu := tab.Eval[[2]int](b, `(document.documentElement.style.scrollBehavior = "auto",
+		scrollTo(0, document.querySelector(".moments").getBoundingClientRect().top + 60),
+		[Math.ceil(document.querySelector("nav").getBoundingClientRect().right), Math.floor(document.querySelector(".toolbar").getBoundingClientRect().bottom)])`)
+	if beside := tab.Eval[int](b, `Math.floor(document.querySelector(".moments").getBoundingClientRect().right)`); beside <= menu[0]+20 {
+		t.Fatalf("no moments beside the menu: they end at %d, the menu at %d", beside, menu[0])
+	}
+	picture, err := png.Decode(bytes.NewReader(tab.Get(b, chromedp.CaptureScreenshot())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for y := range menu[1] - 2 {
+		for x := menu[0] + 2; x < 1380; x++ {
+			if r, g, bl, _ := picture.At(x, y).RGBA(); r+g+bl != 3*0xffff {
+				t.Fatalf("something is painted beside the menu, at %d, %d", x, y)
+			}
+		}
+	}
 }
 
 // Nothing may stick out of a small screen: what is wide scrolls in its place.

@@ -304,6 +304,46 @@ func TestBrokenLeadsToItsFinding(t *testing.T) {
 	}
 }
 
+// Where nothing is broken, the page says so first, and what is unknown beside it. What is by design leads to a picture of it.
+func TestSaysThatNothingIsBroken(t *testing.T) {
+	c := reporttest.Card()
+	if got := string(pageOf(t, c)); strings.Contains(got, "Nothing is broken") || strings.Contains(got, "Nothing was found to be broken") {
+		t.Error("something is broken, and the page says that nothing is")
+	}
+	l := &c.Locks[0]
+	l.Conform, l.Misbehaves = nil, ""
+	become := func(from card.State) {
+		for i := range l.Cells {
+			if l.Cells[i].State == from {
+				l.Cells[i].State, l.Cells[i].Deployments = card.Kept, nil
+			}
+		}
+	}
+	become(card.Broken)
+	if got := string(pageOf(t, c)); !strings.Contains(got, `<p class="lead sum">Nothing was found to be broken, but of `) {
+		t.Error("some are unknown, and the page does not say that the others are not broken")
+	}
+	become(card.Unknown)
+	root, err := html.Parse(bytes.NewReader(pageOf(t, c)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, designed := false, 0
+	for n := range root.Descendants() {
+		said = said || n.Type == html.TextNode && n.Data == "Nothing is broken in the runs that were made."
+		if n.Data != "a" || n.FirstChild == nil || attributeOf(n.FirstChild, "class") != "badge limit" {
+			continue
+		}
+		designed++
+		if link := attributeOf(n, "href"); !strings.HasSuffix(link, "/report.html#picture") {
+			t.Errorf("what is by design leads to %q, which is no picture", link)
+		}
+	}
+	if !said || designed == 0 {
+		t.Errorf("said %v, %d marks by design", said, designed)
+	}
+}
+
 // A lock that was named by its command alone is called by its own name.
 func TestNamesOfLocks(t *testing.T) {
 	c := reporttest.Card()

@@ -4,6 +4,7 @@ package card
 
 import (
 	"embed"
+	"fmt"
 	"io"
 	"net/url"
 	"path"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/page"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 //go:embed card.tmpl
@@ -91,9 +93,10 @@ type column struct {
 	// FactList are those of the lock.
 	FactList []string
 	CostRows []costRow
-	// Parts are the guarantees by their state, the worst first; Lost those that are broken.
-	Parts []part
-	Lost  []summary
+	// Parts are the guarantees by their state, the worst first; Lost those that are broken, Designed those that are by design, Doubtful
+	// those that are unknown.
+	Parts                    []part
+	Lost, Designed, Doubtful []summary
 	// Deployments are those in which something was tried, Rows what came of each guarantee.
 	Deployments []string
 	Rows        []summary
@@ -203,8 +206,14 @@ func (c *column) guarantees(of *Card) {
 			row.On = append(row.On, one)
 		}
 		c.Rows = append(c.Rows, row)
-		if count[state]++; state == Broken {
+		count[state]++
+		switch state {
+		case Broken:
 			c.Lost = append(c.Lost, row)
+		case ByDesign:
+			c.Designed = append(c.Designed, row)
+		case Unknown:
+			c.Doubtful = append(c.Doubtful, row)
 		}
 	}
 	from := 0
@@ -227,7 +236,27 @@ func (c *column) linkOf(cell *Cell) string {
 	if cell.troubles() {
 		return "#" + anchored(c.Label+"-"+cell.ID)
 	}
+	if cell.State == ByDesign && cell.Report != "" {
+		return fileLink(cell.Report) + "#picture"
+	}
 	return fileLink(cell.Report)
+}
+
+// Sound says that nothing is broken, where that is so: of what could be told.
+func (c *column) Sound() string {
+	kept := 0
+	for i := range c.Rows {
+		if c.Rows[i].Badge == cellLooks[Kept].badge {
+			kept++
+		}
+	}
+	switch {
+	case len(c.Lost) > 0 || c.NotConforming != "" || kept+len(c.Designed) == 0:
+		return ""
+	case len(c.Doubtful) > 0:
+		return fmt.Sprintf("Nothing was found to be broken, but of %s nothing is known.", words.GroupedCount(len(c.Doubtful), "guarantee"))
+	}
+	return "Nothing is broken in the runs that were made."
 }
 
 // PictureLink leads to the picture of the run that shows what is broken; empty: there is none.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/app"
@@ -104,6 +105,9 @@ with --host each name or address under which browsers reach the server.`,
 // sayWhere tells where a browser finds the pages. Those of an open server can be read on their way.
 func (a *cli) sayWhere(folder, url, token string, open bool) {
 	fmt.Fprintf(a.stderr, "browse %s at %s?token=%s (Ctrl-C stops it)\n", folder, url, token)
+	if near := serve.Elsewhere(folder); !serve.HasRuns(folder) && len(near) > 0 {
+		fmt.Fprintf(a.stderr, "warning: %s has no runs, but others near it have\nhint: sim serve %s\n", folder, shellquote.Join(near[0]))
+	}
 	if open {
 		fmt.Fprintln(a.stderr, "warning: there is no TLS: who can read the network can read the secret and the reports\n"+
 			"hint: leave out --remote, and go through ssh -L 8137:127.0.0.1:8137 or a proxy with TLS")

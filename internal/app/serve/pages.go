@@ -24,6 +24,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/compare"
 	"github.com/redlock-sim/redlock-sim/internal/report/page"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 //go:embed page/*.tmpl page/serve.css
@@ -73,6 +74,8 @@ type listPage struct {
 	Campaigns bool
 	// Playground: there is one to lead to.
 	Playground bool
+	// Elsewhere are commands that show runs of other folders, where this one has none.
+	Elsewhere []string
 }
 
 // pageLink leads to another page of the list; a gap leads nowhere.
@@ -96,11 +99,11 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request) error {
 	p := listPage{Query: r.FormValue("q"), Outcome: r.FormValue("outcome"),
 		Total: len(all.runs), Unread: all.unread, ReadOnly: h.o.ReadOnly, Campaigns: h.o.Campaigns != nil, Playground: h.o.Playground != nil}
 	outcomes := make(map[string]bool)
-	words := strings.Fields(strings.ToLower(p.Query))
+	wanted := strings.Fields(strings.ToLower(p.Query))
 	var found []*entry
 	for _, e := range all.runs {
 		outcomes[e.row.Word] = true
-		if (p.Outcome == "" || p.Outcome == e.row.Word) && e.matches(words) {
+		if (p.Outcome == "" || p.Outcome == e.row.Word) && e.matches(wanted) {
 			found = append(found, e)
 		}
 	}
@@ -117,6 +120,11 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	choose(p.Rows)
 	p.Groups = h.groups(all.runs)
+	if p.Total == 0 && p.Unread == 0 {
+		for _, folder := range Elsewhere(h.o.Dir) {
+			p.Elsewhere = append(p.Elsewhere, "sim serve "+shellquote.Join(folder))
+		}
+	}
 	p.Pages = p.links(n, last)
 	p.Delete = "/delete" + p.address(n)
 	return h.render(w, http.StatusOK, "list.tmpl", p)
@@ -248,7 +256,7 @@ func (h *Handler) report(w http.ResponseWriter, write func(*bytes.Buffer) error)
 	}
 	w.Header().Set("Content-Security-Policy", page.Policy()+"; frame-ancestors 'none'")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(b.Bytes())
+	_, _ = w.Write(page.WithWayBack(b.Bytes(), "/", "All runs"))
 	return nil
 }
 
@@ -362,7 +370,10 @@ func (h *Handler) problem(w http.ResponseWriter, r *http.Request, err error) {
 			p.Commands = append(p.Commands, "sim report "+shellquote.Join(filepath.Join(h.o.Dir, id.scenario, id.run)))
 		}
 	case isNone:
-		code, p.Heading, p.Why = http.StatusServiceUnavailable, "There is no playground here", none.Error()
+		code, p.Heading, p.Why = http.StatusServiceUnavailable, "There is no playground here yet", none.Error()
+		if hinted, ok := errors.AsType[*words.Hinted](none.error); ok {
+			p.Why = words.Sentence(hinted.Err.Error()) + " What to do: " + hinted.Hint + ". Then start sim serve again."
+		}
 	case errors.Is(err, errBusy):
 		code, p.Heading, p.Why = http.StatusServiceUnavailable, "Other large pages are being made", "Load this page again later"
 	case errors.Is(err, errReadOnly):

@@ -8,6 +8,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/play"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/page"
 )
 
 // PlayAddr is where Play listens unless told otherwise: this machine alone.
@@ -45,7 +46,7 @@ func (h *Handler) playground(w http.ResponseWriter, _ *http.Request) error {
 	}
 	w.Header().Set("Content-Security-Policy", policy+"; frame-ancestors 'none'")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(html)
+	_, _ = w.Write(page.WithWayBack(html, "/", "All runs"))
 	return nil
 }
 

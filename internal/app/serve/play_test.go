@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app/serve"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // A report leads to the playground where there is one, with its own scenario; else it names the command.
@@ -26,6 +27,12 @@ func TestPlayground(t *testing.T) {
 	h = handler(t, serve.Options{Dir: dir, Playground: without})
 	if code, body, _ := get(t, h, "/play"); code != 503 || !strings.Contains(body, "it was not built") {
 		t.Errorf("without a playground: %d %s", code, body)
+	}
+	hinted := func() ([]byte, string, error) { return nil, "", words.WithHint(errors.New("it was not built"), "sim play compiles it once") }
+	h = handler(t, serve.Options{Dir: dir, Playground: hinted})
+	if _, body, _ := get(t, h, "/play"); !strings.Contains(body, "It was not built. What to do: sim play compiles it once.") ||
+		!strings.Contains(body, `<a href="/">`) {
+		t.Errorf("without a playground: %s", body)
 	}
 	h = handler(t, serve.Options{Dir: dir})
 	if code, _, _ := get(t, h, "/play"); code != 404 {

@@ -195,6 +195,13 @@ func TestFirstPageLeadsToAll(t *testing.T) {
 	h := handler(t, serve.Options{Dir: dir})
 	_, first, _ := get(t, h, "/")
 	reporttest.Sound(t, "first page", []byte(first))
+	two := "a=" + url.QueryEscape("gc-pause/20261120-204501-42") + "&b=" + url.QueryEscape("leaky-fence/20261120-204601-42")
+	for _, at := range []string{"/suite", "/stored/audit/20261120-204501-1/", "/run/gc-pause/20261120-204501-42/", "/compare?" + two,
+		"/compare/pictures?" + two, "/run/in-hand/20261120-204701-7/"} {
+		if code, body, _ := get(t, h, at); code != 200 || !strings.Contains(body, `<p class="brand"><a href="/">`) {
+			t.Errorf("%s: %d, or nothing leads back to the list", at, code)
+		}
+	}
 	for link, want := range map[string]string{
 		"/suite":                           `href="/run/gc-pause/20261120-204501-42/`,
 		"/stored/audit/20261120-204501-1/": "What can be relied on",

@@ -101,7 +101,9 @@ func apartHeading(changes []Change) string {
 }
 
 // expectedOtherwise reports that the verdict is the same, and only what is expected of it has changed.
-func (c *Change) expectedOtherwise() bool { return c.Expected != nil && c.Kind == Changed && c.sameVerdict() }
+func (c *Change) expectedOtherwise() bool {
+	return c.Expected != nil && c.Kind == Changed && c.sameVerdict()
+}
 
 // sameVerdict reports that each verdict is as frequent on both sides.
 func (c *Change) sameVerdict() bool {

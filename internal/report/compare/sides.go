@@ -126,7 +126,9 @@ func differencesOf(a, b []*report.Result) []Difference {
 }
 
 // otherLock reports that a scenario has another lock on the other side.
-func otherLock(x, y side) bool { return comparable("lock", x, y) && !slices.Equal(x["lock"], y["lock"]) }
+func otherLock(x, y side) bool {
+	return comparable("lock", x, y) && !slices.Equal(x["lock"], y["lock"])
+}
 
 // withoutLock leaves out the settings of a lock: the other side has another one, and that says it all.
 func (s side) withoutLock() side {

@@ -99,6 +99,16 @@ func execute(w io.Writer, t *template.Template, name string, data any) error {
 	return err
 }
 
+// brand begins a page: what it is of.
+const brand = `<p class="brand">redlock-sim`
+
+// WithWayBack has the head of a page of ours lead somewhere: to what it was reached from.
+func WithWayBack(html []byte, link, words string) []byte {
+	way := fmt.Sprintf(`<p class="brand"><a href="%s">%s</a> <span aria-hidden="true">/</span> redlock-sim`,
+		template.HTMLEscapeString(link), template.HTMLEscapeString(words))
+	return bytes.Replace(html, []byte(brand), []byte(way), 1)
+}
+
 // Policy is the content security policy of the pages, for the header under
 // which they are served.
 func Policy() string { return theAssets().Policy }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -69,6 +70,7 @@ func run(a *cli) int {
 	if err != nil {
 		err = commandError(root, a.args, err)
 	}
+	a.out.close()
 	switch broken := a.out.error(); {
 	case errors.Is(broken, syscall.EPIPE):
 		return exitPipe
@@ -193,13 +195,19 @@ func (a *cli) signals() (context.Context, func()) {
 type output struct {
 	io.Writer
 	failed func()
+	// hanging lays lines out for a terminal; nil: they are written as they are.
+	hanging *terminal.Hanging
 
 	mu  sync.Mutex
 	err error
 }
 
 func (o *output) Write(p []byte) (int, error) {
-	n, err := o.Writer.Write(p)
+	to := o.Writer
+	if o.hanging != nil {
+		to = o.hanging
+	}
+	n, err := to.Write(p)
 	if err != nil {
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -207,6 +215,33 @@ func (o *output) Write(p []byte) (int, error) {
 		o.failed()
 	}
 	return n, err
+}
+
+// close writes what is kept of a line that has no end.
+func (o *output) close() {
+	if o.hanging == nil {
+		return
+	}
+	hanging := o.hanging
+	o.hanging = nil
+	if _, err := o.Write(hanging.Rest()); err != nil {
+		return // it is kept
+	}
+}
+
+// hangs are the commands whose lines are broken for a terminal that is narrower. Others lay their text out themselves, or print files.
+var hangs = []string{"campaign", "check", "conform", "doctor", "exhaust", "list", "merge", "replay", "search", "sweep", "version"}
+
+// layOut has the lines of a command broken where it prints to a terminal, and for people.
+func (a *cli) layOut(c *cobra.Command) {
+	for c.HasParent() && c.Parent().HasParent() {
+		c = c.Parent()
+	}
+	asJSON := c.Flags().Lookup("json")
+	if columns := a.columnsOf(a.stdout); columns > 0 && a.isTerminal(a.stdout) && slices.Contains(hangs, c.Name()) &&
+		(asJSON == nil || asJSON.Value.String() == asJSON.DefValue) {
+		a.out.hanging = &terminal.Hanging{Writer: a.out.Writer, Width: max(columns, leastWidth)}
+	}
 }
 
 func (o *output) error() error {
@@ -286,6 +321,7 @@ without fencing tokens.`,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
+	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.layOut(c) }
 	root.AddCommand(newRunCommand(a), newSearchCommand(a), newExhaustCommand(a), newReplayCommand(a), newSweepCommand(a), newWatchCommand(a),
 		newCheckCommand(a), newObserveCommand(a), newMergeCommand(a), newReportCommand(a), newCompareCommand(a), newExportCommand(a),
 		newInitCommand(a), newServeCommand(a), newMCPCommand(a), newPlayCommand(a),

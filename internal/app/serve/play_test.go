@@ -28,7 +28,9 @@ func TestPlayground(t *testing.T) {
 	if code, body, _ := get(t, h, "/play"); code != 503 || !strings.Contains(body, "it was not built") {
 		t.Errorf("without a playground: %d %s", code, body)
 	}
-	hinted := func() ([]byte, string, error) { return nil, "", words.WithHint(errors.New("it was not built"), "sim play compiles it once") }
+	hinted := func() ([]byte, string, error) {
+		return nil, "", words.WithHint(errors.New("it was not built"), "sim play compiles it once")
+	}
 	h = handler(t, serve.Options{Dir: dir, Playground: hinted})
 	if _, body, _ := get(t, h, "/play"); !strings.Contains(body, "It was not built. What to do: sim play compiles it once.") ||
 		!strings.Contains(body, `<a href="/">`) {

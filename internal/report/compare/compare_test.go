@@ -254,7 +254,7 @@ func TestOnlyExpectationsChanged(t *testing.T) {
 	if opened, _, _ := strings.Cut(page[strings.Index(page, `id="expected"`):], "</section>"); strings.Contains(opened, "<details") {
 		t.Error("what has changed is folded")
 	}
-	text := write(t, func(b *bytes.Buffer) error { return compare.WriteText(b, got, terminal.Options{Width: 200}) })
+	text := write(t, func(b *bytes.Buffer) error { return compare.WriteText(b, got, terminal.Options{}) })
 	for _, want := range []string{
 		"expected   gc-pause / fenced: ", "expected holds before, violated now",
 		"UNDECIDED 0 verdicts changed, 8 the same, 1 expected otherwise, but the runs themselves differ; 1 not as expected now, because",
@@ -269,6 +269,20 @@ func TestOnlyExpectationsChanged(t *testing.T) {
 	if !strings.Contains(page, "<h1>1 verdict got worse with another scenario file</h1>") ||
 		!strings.Contains(page, "<h2 id=\"apart-h\">Got worse with another scenario file") {
 		t.Error("a verdict that changed with its expectation is not told as worse with another file")
+	}
+}
+
+// On a narrow terminal no line is wider than it.
+func TestTextFitsANarrowTerminal(t *testing.T) {
+	before, after := reporttest.GCPause(), reporttest.GCPause()
+	before.ScenarioDigest, after.ScenarioDigest = strings.Repeat("0", 64), strings.Repeat("f", 64)
+	after.Variants[1].Properties[3].Expected, after.Variants[1].Properties[3].Met = checker.Violated, false
+	c := compare.Results([]*report.Result{before}, []*report.Result{after})
+	text := write(t, func(b *bytes.Buffer) error { return compare.WriteText(b, c, terminal.Options{Width: 44}) })
+	for line := range strings.Lines(text) {
+		if n := len(strings.TrimRight(line, "\n")); n > 44 {
+			t.Errorf("%d columns: %s", n, line)
+		}
 	}
 }
 

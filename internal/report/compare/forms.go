@@ -36,7 +36,11 @@ func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
 		if ch.expectedOtherwise() {
 			kind = "expected"
 		}
-		p.Print(p.Paint(tones[ch.Kind], terminal.Pad(kind, 9)), "  ", p.Paint(terminal.Strong, plain.Text(ch.place())), "\n")
+		head := p.Paint(tones[ch.Kind], terminal.Pad(kind, 9))
+		for _, line := range terminal.Wrap(plain.Text(ch.place()), p.Width-11) {
+			p.Print(head, "  ", p.Paint(terminal.Strong, line), "\n")
+			head = terminal.Pad("", 9)
+		}
 		text := ch.Before.Words() + " -> " + ch.After.Words()
 		if o.Unicode {
 			text = ch.Before.Words() + " → " + ch.After.Words()
@@ -55,14 +59,14 @@ func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
 		p.Print(p.Paint(terminal.Faint, terminal.Pad("time", 9)), "  ", plain.Text(t.Scenario+" / "+t.Variant), "  ",
 			ascii(p, words.Duration(t.Before)), " to ", ascii(p, words.Duration(t.After)), "\n")
 	}
-	word := p.Paint(terminal.Good, "NO REGRESSION")
+	said, tone := "NO REGRESSION", terminal.Good
 	switch {
 	case c.Regression:
-		word = p.Paint(terminal.Bad, "REGRESSION")
+		said, tone = "REGRESSION", terminal.Bad
 	case c.Compared == 0:
-		word = p.Paint(terminal.Doubt, "NOTHING TO COMPARE")
+		said, tone = "NOTHING TO COMPARE", terminal.Doubt
 	case c.Unclear > 0:
-		word = p.Paint(terminal.Doubt, "UNDECIDED")
+		said, tone = "UNDECIDED", terminal.Doubt
 	}
 	otherwise := c.otherwise()
 	line := fmt.Sprintf(" %s changed, %s the same", words.GroupedCount(len(c.Changes)-c.oneSided()-otherwise, "verdict"), words.Grouped(c.Same))
@@ -81,7 +85,16 @@ func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
 	if n := c.Unclear - c.newlyUnmet(); n > 0 {
 		line += fmt.Sprintf("; %d worse, which may be because the runs differ", n)
 	}
-	p.Print(word, line, "\n")
+	whole := []string{said + line}
+	if o.Width > 0 { // a program that reads the last line gets it whole
+		whole = terminal.Wrap(whole[0], p.Width)
+	}
+	for i, text := range whole {
+		if rest, ok := strings.CutPrefix(text, said); ok && i == 0 {
+			text = p.Paint(tone, said) + rest
+		}
+		p.Print(text, "\n")
+	}
 	return p.WriteAll(w)
 }
 

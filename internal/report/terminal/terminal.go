@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -141,3 +142,80 @@ func Wrap(s string, width int) []string {
 	}
 	return append(lines, line)
 }
+
+// escapes are the sequences that take no room.
+var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// columns is how wide a painted text is.
+func columns(s string) int { return utf8.RuneCountInString(escapes.ReplaceAllString(s, "")) }
+
+// parts are the words of a line, each with the spaces before it; of the form "  label   text", label and spaces are what the text hangs on.
+var (
+	parts    = regexp.MustCompile(` *[^ ]+`)
+	labelled = regexp.MustCompile(`^( *)([^ ]+(?: [^ ]+)*? {2,})[^ ]`)
+)
+
+// Hang breaks a line that is wider than the terminal, between words. What follows is indented as the text behind the line's label, if there
+// is room beside it. A word that is wider than that stays whole, and so does a command: it is to be copied.
+func Hang(line string, width int) []string {
+	if columns(line) <= width {
+		return []string{line}
+	}
+	text := strings.TrimLeft(line, " ")
+	if strings.HasPrefix(text, "hint: sim ") {
+		return []string{line}
+	}
+	lead := min(len(line)-len(text), width/4) // what stands below a far column has room only further left
+	line = strings.Repeat(" ", lead) + text
+	indent, rest, lines, at := lead+4, line, []string(nil), ""
+	if m := labelled.FindStringSubmatch(line); m != nil {
+		label := m[1] + m[2]
+		if rest = line[len(label):]; strings.HasPrefix(rest, "sim ") {
+			return []string{line}
+		}
+		if n := columns(label); 2*n <= width {
+			indent, at = n, label
+		} else {
+			indent, lines = len(m[1])+4, []string{strings.TrimRight(label, " ")}
+			at = strings.Repeat(" ", indent)
+		}
+	}
+	empty := true
+	for _, part := range parts.FindAllString(rest, -1) {
+		if !empty && columns(at)+columns(part) > width {
+			lines, at, empty = append(lines, at), strings.Repeat(" ", indent), true
+		}
+		if empty && at != "" {
+			part = strings.TrimLeft(part, " ")
+		}
+		at, empty = at+part, false
+	}
+	return append(lines, at)
+}
+
+// Hanging passes lines on as Hang breaks them.
+type Hanging struct {
+	io.Writer
+	Width int
+	line  []byte
+}
+
+func (h *Hanging) Write(b []byte) (int, error) {
+	h.line = append(h.line, b...)
+	end := bytes.LastIndexByte(h.line, '\n') + 1
+	if end == 0 {
+		return len(b), nil
+	}
+	var out strings.Builder
+	for line := range strings.Lines(string(h.line[:end])) {
+		out.WriteString(strings.Join(Hang(strings.TrimSuffix(line, "\n"), h.Width), "\n") + "\n")
+	}
+	h.line = append(h.line[:0], h.line[end:]...)
+	if _, err := io.WriteString(h.Writer, out.String()); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Rest is what was written of a line that has no end yet.
+func (h *Hanging) Rest() []byte { return []byte(strings.Join(Hang(string(h.line), h.Width), "\n")) }

@@ -99,6 +99,9 @@ flags, 4 the database cannot be used.`,
 			if r.World == request.Live && c.Flags().Changed("epoch") {
 				return app.Usagef("--epoch is for the virtual world: among real servers each shard is a search of its own")
 			}
+			if err := checkFile("--html", w.html); err != nil {
+				return err
+			}
 			w.jobs, r.Seeds = r.Jobs, uint64(runs)
 			env := a.env()
 			env.Permit.Lock = true

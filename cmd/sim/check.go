@@ -44,6 +44,9 @@ flags or a file that cannot be read as a history.`,
   sim check web-1.locklog web-2.locklog --clock-error 50ms`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkFile("--html", html); err != nil {
+				return err
+			}
 			r.Files = args
 			return a.check(c.Context(), r, asJSON, html)
 		},

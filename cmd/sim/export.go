@@ -83,14 +83,16 @@ func (a *cli) toOutput(out string, write func(io.Writer) error) error {
 
 // checkFile refuses a file that cannot be written, before the work rather than after it.
 func checkFile(flag, path string) error {
-	if path == "" {
+	if path == "" || path == "-" {
 		return nil
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return app.Usagef("%s %s: that is a folder", flag, path)
+	} else if err == nil && !info.Mode().IsRegular() { // /dev/null, a pipe
+		return nil
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err == nil && !info.IsDir() {
 		return app.Usagef("%s %s: %s is no folder", flag, path, filepath.Dir(path))
 	}
-	return nil
+	return app.CanStore(filepath.Dir(path), "choose another file with "+flag)
 }

@@ -112,6 +112,9 @@ func (a *cli) run(ctx context.Context, f runFlags, shard string, args []string, 
 	} else if f.Jobs < 1 {
 		return app.Usagef("--jobs %d: want at least 1", f.Jobs)
 	}
+	if err = errors.Join(checkFile("--junit", f.junit), checkFile("--markdown", f.markdown)); err != nil {
+		return err
+	}
 	if f.Part, err = partOf(shard, changed("seed")); err != nil {
 		return err
 	}

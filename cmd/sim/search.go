@@ -64,6 +64,9 @@ is kept).`,
 			if r.Part, err = partOf(shard, true); err != nil {
 				return err
 			}
+			if err := checkFile("--html", html); err != nil {
+				return err
+			}
 			if len(args) == 1 {
 				r.Scenario = args[0]
 			}

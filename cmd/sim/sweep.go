@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -44,6 +45,9 @@ which is drawn again in each run.`,
 			}
 			if c.Flags().Changed("jobs") && r.Jobs < 1 {
 				return app.Usagef("--jobs %d: want at least 1", r.Jobs)
+			}
+			if err := errors.Join(checkFile("--csv", files.csv), checkFile("--html", files.html)); err != nil {
+				return err
 			}
 			r.Scenario = args[0]
 			result, err := app.Sweep(c.Context(), a.env(), r, a.listener().hear)

@@ -1,14 +1,20 @@
 package app
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 )
 
-// canStore refuses a folder in which nothing can be stored, before anything is run. It makes no folder: perhaps nothing will be stored.
-func canStore(dir string) error {
+// canStore refuses a folder in which nothing can be stored, before anything is run.
+func canStore(dir string) error { return CanStore(dir, "choose another folder with --out") }
+
+// CanStore refuses a folder in which nothing can be stored, with a hint. It makes no folder: perhaps nothing will be stored.
+func CanStore(dir, hint string) error {
 	at, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -21,7 +27,10 @@ func canStore(dir string) error {
 	}
 	f, err := os.CreateTemp(at, ".sim-*")
 	if err != nil {
-		return &trial.EnvironmentError{Err: err, Hint: "choose another folder with --out"}
+		if of, ok := errors.AsType[*fs.PathError](err); ok { // of a name that nobody gave
+			err = of.Err
+		}
+		return &trial.EnvironmentError{Err: fmt.Errorf("nothing can be written into %q: %w", at, err), Hint: hint}
 	}
 	_ = f.Close()
 	return os.Remove(f.Name())

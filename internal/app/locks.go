@@ -25,7 +25,11 @@ import (
 func BuiltIn(name string, switches []string) (lock.Config, error) {
 	algorithm, ok := lock.Lookup(name)
 	if !ok {
-		return lock.Config{}, Usagef("no lock %q", name).Hint("sim list locks lists them")
+		err := Usagef("no lock %q", name)
+		if best := trial.NearestLock(name); best != "" {
+			return lock.Config{}, err.Hint("did you mean %s?", best)
+		}
+		return lock.Config{}, err.Hint("sim list locks lists them")
 	}
 	config, rules := scenario.StandardLock(name), algorithm.Mistakes.Rules()
 	for _, rule := range switches {

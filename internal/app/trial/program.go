@@ -22,6 +22,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/docker"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -150,6 +151,15 @@ func HintFor(l *lock.Program, err error) string {
 	return cmp.Or(HintAbsent(l.Command[0], err), "sim conform "+shellquote.Join(shellquote.Join(l.Command...)))
 }
 
+// NearestLock is the lock of sim that was probably meant; empty: no name is near.
+func NearestLock(name string) string {
+	var names []string
+	for _, a := range lock.Algorithms() {
+		names = append(names, a.Name)
+	}
+	return yamlform.Nearest(name, names)
+}
+
 // HintAbsent says what to do where a program was not found, or cannot be started; empty: it
 // was another error.
 func HintAbsent(name string, err error) string {
@@ -157,6 +167,8 @@ func HintAbsent(name string, err error) string {
 	switch {
 	case errors.Is(err, exec.ErrNotFound) && there == nil && filepath.Base(name) == name:
 		return fmt.Sprintf("%s is in this folder: write ./%s", name, name)
+	case errors.Is(err, exec.ErrNotFound) && NearestLock(name) != "":
+		return fmt.Sprintf("did you mean %s, a lock of sim?", NearestLock(name))
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		return "the first word names the program: has it been built, and is it on PATH?"
 	case errors.Is(err, fs.ErrPermission):

@@ -179,7 +179,7 @@ func (p *placer) at(row string, l *label, text string, from, to float64, end boo
 	}
 	p.taken[row] = append(p.taken[row], stretch{from, to})
 	p.once[l.Once] = true
-	if l.Join && !end {
+	if l.Join {
 		p.joins[row] = &joint{l, []string{text}, len(p.taken[row]) - 1}
 	}
 	return true
@@ -188,17 +188,20 @@ func (p *placer) at(row string, l *label, text string, from, to float64, end boo
 // join adds a label to the one before it, if that stands where it would begin.
 func (p *placer) join(row string, l *label, from float64) bool {
 	j := p.joins[row]
-	if j == nil || from > p.taken[row][j.at].to+labelGap {
+	if j == nil {
 		return false
 	}
 	texts := append(slices.Clone(j.texts), l.Outside[0])
 	text := joinedText(texts)
 	box := &p.taken[row][j.at]
-	to := box.from + textWidth(text)
-	if to > p.width || p.inTheWay(row, box.from, to, j.at) >= 0 {
+	wide, reach := stretch{box.from, box.from + textWidth(text)}, box.to+labelGap
+	if j.label.End { // it grows to the left; what joins is close to what it is about
+		wide, reach = stretch{box.to - textWidth(text), box.to}, box.to+labelInset+2*labelGap
+	}
+	if from > reach || wide.from < 0 || wide.to > p.width || p.inTheWay(row, wide.from, wide.to, j.at) >= 0 {
 		return false
 	}
-	box.to, j.texts, j.label.Text = to, texts, text
+	*box, j.texts, j.label.Text = wide, texts, text
 	return true
 }
 

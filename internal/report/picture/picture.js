@@ -51,7 +51,7 @@
       r.push(box);
       if (label.once) once.add(label.once);
       Object.assign(label, { shown: text, x: end ? to : from, y, end });
-      if (label.join && !end) joins.set(r, { label, box, texts: [text] });
+      if (label.join) joins.set(r, { label, box, texts: [text] });
       return true;
     };
     const within = (label, y, text, from, to, w) => {
@@ -60,12 +60,13 @@
     };
     const joinTo = (label, y, from) => {
       const r = row(label, y), j = joins.get(r);
-      if (!j || from > j.box.to + gap) return false;
+      if (!j) return false;
       const texts = [...j.texts, label.outside[0]];
       const text = texts.length > joined ? texts.slice(0, joined - 1).join(" · ") + ` · ${texts.length - joined + 1} more` : texts.join(" · ");
-      const to = j.box.from + measure(j.label, text);
-      if (!free(r, j.box.from, to, j.box)) return false;
-      j.box.to = to;
+      const w = measure(j.label, text), left = j.label.end;
+      const box = left ? { from: j.box.to - w, to: j.box.to } : { from: j.box.from, to: j.box.from + w };
+      if (from > j.box.to + (left ? inset + 2 * gap : gap) || !free(r, box.from, box.to, j.box)) return false;
+      Object.assign(j.box, box);
       j.texts = texts;
       j.label.shown = text;
       return true;

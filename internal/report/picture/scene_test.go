@@ -3,6 +3,7 @@ package picture_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -566,5 +567,26 @@ func TestBuildForAPicture(t *testing.T) {
 		if diff := cmp.Diff(whole, early); diff != "" || a != b {
 			t.Errorf("thinned to %d: %v and %v apart, and (-whole +early):\n%s", limit, a, b, diff)
 		}
+	}
+}
+
+// Of two writes that are close together at the right edge of a picture, both are named.
+func TestWritesAtTheEdgeAreNamedTogether(t *testing.T) {
+	h := &history.History{Header: history.Header{Clients: []string{"c1", "c2"}, Nodes: []string{"A"}}}
+	add := func(at time.Duration, process string, typ history.Type, f history.F, v history.Value) {
+		h.Events = append(h.Events, history.Event{Index: int32(len(h.Events)), Time: at, Process: process, Type: typ, F: f, Value: v})
+	}
+	for i, client := range h.Header.Clients {
+		add(time.Duration(i)*ms, client, history.Invoke, history.Acquire, history.Value{})
+		add(time.Duration(i)*ms, client, history.OK, history.Acquire, history.Value{Owner: client})
+	}
+	for i, client := range h.Header.Clients {
+		add(time.Second+time.Duration(2*i)*ms, history.ResourceProcess, history.Info, history.Effect, history.Value{Client: client,
+			Outcome: &history.Outcome{Op: history.Write, Accepted: history.SomeBool(true)}, Number: history.Some(1)})
+	}
+	add(time.Second+5*ms, history.RunProcess, history.Info, history.Phase, history.Value{})
+	drawn := picture.DrawAll([]*picture.Subject{{ID: "v1", Name: "x", History: h}})
+	if got := drawn[0].Pic.Markup(); !strings.Contains(got, ">c1 w 1 · c2 w 1</text>") {
+		t.Errorf("the two writes are not named together: %s", got)
 	}
 }

@@ -188,7 +188,7 @@ func (p *placer) at(row string, l *label, text string, from, to float64, end boo
 // join adds a label to the one before it, if that stands where it would begin.
 func (p *placer) join(row string, l *label, from float64) bool {
 	j := p.joins[row]
-	if j == nil {
+	if j == nil || (j.label.Rank == rankBroken) != (l.Rank == rankBroken) { // what is in order is not painted as what is not
 		return false
 	}
 	texts := append(slices.Clone(j.texts), l.Outside[0])

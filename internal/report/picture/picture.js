@@ -13,7 +13,7 @@
 
   // Labels are placed by the rules of labels.go: the first wording that has room, in the first row that
   // has room, the most important label first. Here the widths are measured.
-  const inset = 5, gap = 8, joined = 4;
+  const inset = 5, gap = 8, joined = 4, broken = 1;
   const context = document.createElement("canvas").getContext("2d");
   const fonts = new Map(), widths = new Map();
   const measure = (label, text) => {
@@ -60,7 +60,7 @@
     };
     const joinTo = (label, y, from) => {
       const r = row(label, y), j = joins.get(r);
-      if (!j) return false;
+      if (!j || (j.label.rank === broken) !== (label.rank === broken)) return false;
       const texts = [...j.texts, label.outside[0]];
       const text = texts.length > joined ? texts.slice(0, joined - 1).join(" · ") + ` · ${texts.length - joined + 1} more` : texts.join(" · ");
       const w = measure(j.label, text), left = j.label.end;

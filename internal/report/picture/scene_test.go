@@ -589,4 +589,10 @@ func TestWritesAtTheEdgeAreNamedTogether(t *testing.T) {
 	if got := drawn[0].Pic.Markup(); !strings.Contains(got, ">c1 w 1 · c2 w 1</text>") {
 		t.Errorf("the two writes are not named together: %s", got)
 	}
+	late := &h.Events[len(h.Events)-2] // it is told in another colour
+	late.Value.Outcome = &history.Outcome{Op: history.Write, Accepted: history.SomeBool(false)}
+	drawn = picture.DrawAll([]*picture.Subject{{ID: "v1", Name: "x", History: h}})
+	if got := drawn[0].Pic.Markup(); strings.Contains(got, " · c1 w 1</text>") || strings.Contains(got, ">c1 w 1 · c2") {
+		t.Errorf("a write that was refused and one that was not have one name: %s", got)
+	}
 }

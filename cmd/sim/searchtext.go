@@ -245,7 +245,7 @@ func showFound(item *report.FoundScenario, folder string, drawn bool) {
 	if !drawn {
 		return
 	}
-	if width, height, err := report.WriteSVG(&svg, r, ""); err == nil {
+	if width, height, err := report.WriteThumb(&svg, r, ""); err == nil {
 		item.Picture, item.Width, item.Height = svg.Bytes(), width, height
 	}
 }

@@ -15,12 +15,21 @@ import (
 // of an empty name, that of the first variant with a violation, or else of the first. It says what broke, and
 // follows the reader's choice of light or dark. Its size, in pixels, is returned.
 func WriteSVG(w io.Writer, r *Result, variant string) (width, height int, err error) {
+	return writeSVG(w, r, variant, false)
+}
+
+// WriteThumb writes it small, for a place where words beside it say what it is of.
+func WriteThumb(w io.Writer, r *Result, variant string) (width, height int, err error) {
+	return writeSVG(w, r, variant, true)
+}
+
+func writeSVG(w io.Writer, r *Result, variant string, small bool) (width, height int, err error) {
 	p := newPage(r)
 	v, err := p.pictureOf(variant)
 	if err != nil {
 		return 0, 0, err
 	}
-	frame := picture.Alone{Heading: p.Heading, Cause: plain.Clip(v.outcomeWords(), 150), Style: page.PictureStyle(), Imported: r.Imported}
+	frame := picture.Alone{Heading: p.Heading, Cause: plain.Clip(v.outcomeWords(), 150), Style: page.PictureStyle(), Imported: r.Imported, Small: small}
 	if len(r.Variants) > 1 {
 		frame.Heading += ": " + v.Name
 	}

@@ -36,6 +36,11 @@ type variant struct {
 	Of            *shown
 	Picture       string
 	Width, Height int
+	// Small is the picture for where there is little room.
+	Small struct {
+		File          string
+		Width, Height int
+	}
 }
 
 // figure is a picture on a page, from which Up leads to the site's folder.
@@ -114,7 +119,15 @@ func (s *site) draw(sc *shown, v *report.Variant) (*variant, error) {
 	if out.Width, out.Height, err = report.WriteSVG(&b, sc.Result, v.Name); err != nil {
 		return nil, err
 	}
-	return out, s.file(out.Picture, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err })
+	if err := s.file(out.Picture, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err }); err != nil {
+		return nil, err
+	}
+	var small bytes.Buffer
+	out.Small.File = fmt.Sprintf("pictures/%s-%s-small.svg", sc.Name, v.Name)
+	if out.Small.Width, out.Small.Height, err = report.WriteThumb(&small, sc.Result, v.Name); err != nil {
+		return nil, err
+	}
+	return out, s.file(out.Small.File, func(w io.Writer) error { _, err := w.Write(small.Bytes()); return err })
 }
 
 // File is the scenario's page, ReportFile its whole report.

@@ -16,6 +16,8 @@ const (
 	aloneHead   = 66
 	aloneFoot   = 44
 	aloneNote   = 22
+	// thumbPlot is how wide the plot of a small picture is: it can still be read on a telephone.
+	thumbPlot, thumbHead, thumbFoot, thumbMargin = 400, 20, 10, 32
 )
 
 // maxAlone is how many shapes a picture has that stands alone: some 400 kB.
@@ -27,6 +29,8 @@ type Alone struct {
 	Heading, Cause string
 	// Style has the colours and the style of pictures.
 	Style string
+	// Small: it stands beside words that say what it is of. It has no head and no legend, and is narrower.
+	Small bool
 	// Imported: another tool recorded the history.
 	Imported bool
 }
@@ -36,10 +40,18 @@ var forPage = regexp.MustCompile(` (data-[a-z]+|id|href)="[^"]*"`)
 
 // WriteAlone writes the picture as an SVG file that needs nothing else. Its size, in pixels, is returned.
 func (p *Picture) WriteAlone(w io.Writer, a Alone) (width, height int, err error) {
+	head, foot, margin := aloneHead, aloneFoot, aloneMargin
+	if a.Small {
+		p.plot, head, foot, margin = thumbPlot, thumbHead, thumbFoot, thumbMargin
+		for i := range p.Ticks {
+			if t := &p.Ticks[i]; t.End { // to the left of its tick it would stand over the one before it
+				t.Text = ""
+			}
+		}
+	}
 	p.layOut(maxAlone)
-	plot := int(assumedPlotWidth)
-	width, height = aloneNames+plot+aloneMargin, aloneHead+p.Height+aloneFoot
-	if p.Thinned != "" {
+	width, height = aloneNames+int(p.plot)+margin, head+p.Height+foot
+	if p.Thinned != "" && !a.Small {
 		height += aloneNote
 	}
 	var m markup
@@ -61,10 +73,18 @@ func (m *markup) alone(p *Picture, a Alone, width, height int) {
 	m.add("</style>\n<defs>")
 	m.hatch()
 	m.add("</defs>\n<rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n")
-	m.add(`<g class="alone"><text class="heading" x="12" y="26">%s</text><text x="12" y="48">%s</text></g>`+"\n", a.Heading, a.Cause)
-	m.add(`<svg x="%d" y="%d" width="%d" height="%d" overflow="visible">`, aloneNames, aloneHead, int(assumedPlotWidth), p.Height)
+	head := thumbHead
+	if !a.Small {
+		head = aloneHead
+		m.add(`<g class="alone"><text class="heading" x="12" y="26">%s</text><text x="12" y="48">%s</text></g>`+"\n", a.Heading, a.Cause)
+	}
+	m.add(`<svg x="%d" y="%d" width="%d" height="%d" overflow="visible">`, aloneNames, head, int(p.plot), p.Height)
 	m.picture(p)
 	m.add("</svg>\n")
+	if a.Small {
+		m.add("</svg>\n")
+		return
+	}
 	if !a.Imported {
 		m.add(`<g class="alone key-line" transform="translate(%d %d)">`, aloneNames, aloneHead+p.Height+aloneFoot-26)
 		m.raw(`

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -326,7 +327,9 @@ func extends(ctx context.Context, s *suite) error {
 			"extended", "call the library's extend; its time is lock.ttl_ms again").against(toldWhenLost)
 	case s.leased():
 		return s.leaseExtended(ctx, c, h, asked)
-	case after < 0:
+	case after == fieldsEnd:
+		after = s.ttl()
+	case after == neverEnds:
 		return c.finding("c1 extended the lock, and its key never ends", expected, "give the key its time to live again").against(deadHolder)
 	case after < s.ttl()-slack:
 		return c.finding(fmt.Sprintf("c1 extended the lock, and its key ends in %v; before that, in %v", after, before),
@@ -339,7 +342,8 @@ func extends(ctx context.Context, s *suite) error {
 	return s.give(ctx, c, h)
 }
 
-// longest is the longest time that a quorum of nodes still has the lock.
+// longest is the longest time that a quorum of nodes still has the lock; neverEnds: for ever. Of a hash without an end nobody asks when its
+// fields end: fieldsEnd.
 func (s *suite) longest(ctx context.Context) (time.Duration, error) {
 	keys, err := s.nodes.locks(ctx, s)
 	if err != nil || len(keys) == 0 {
@@ -347,11 +351,23 @@ func (s *suite) longest(ctx context.Context) (time.Duration, error) {
 	}
 	best := make(map[string]time.Duration)
 	for _, e := range keys {
-		best[e.node.name()] = max(best[e.node.name()], e.ttl)
+		ttl := e.ttl
+		if ttl < 0 {
+			ttl = neverEnds
+		}
+		if ttl < 0 && e.kind == "hash" {
+			ttl = fieldsEnd
+		}
+		best[e.node.name()] = max(best[e.node.name()], ttl)
 	}
 	list := slices.Sorted(maps.Values(best))
 	return list[max(0, len(list)-s.nodes.quorum())], nil
 }
+
+const (
+	neverEnds time.Duration = math.MaxInt64
+	fieldsEnd               = neverEnds - 1
+)
 
 func renews(ctx context.Context, s *suite) error {
 	c1, h, err := s.takes(ctx, "c1")

@@ -194,7 +194,8 @@ func TestNothingRunsBesideTheMenu(t *testing.T) {
 	b.OpenFile(page(t, reporttest.GCPause()))
 	menu := tab.Eval[[2]int](b, `(document.documentElement.style.scrollBehavior = "auto",
 		scrollTo(0, document.querySelector(".moments").getBoundingClientRect().top + 60),
-		[Math.ceil(document.querySelector("nav").getBoundingClientRect().right), Math.floor(document.querySelector(".toolbar").getBoundingClientRect().bottom)])`)
+		[Math.ceil(document.querySelector("nav").getBoundingClientRect().right),
+			Math.floor(document.querySelector(".toolbar").getBoundingClientRect().bottom)])`)
 	if beside := tab.Eval[int](b, `Math.floor(document.querySelector(".moments").getBoundingClientRect().right)`); beside <= menu[0]+20 {
 		t.Fatalf("no moments beside the menu: they end at %d, the menu at %d", beside, menu[0])
 	}

@@ -287,8 +287,10 @@ func TestPageBeginsWithWhatIsUnexpected(t *testing.T) {
 	p.Expected, p.Met, r.Met, r.Variants[1].Met = checker.Violated, false, false, false
 	doc := string(page(t, r))
 	at := strings.Index(doc, `<p class="lead">linearizable-resource is not as expected, in fenced.</p>`)
-	row := strings.Index(doc, `<tr><th scope="row">fenced</th><td><a href="#p6">linearizable-resource</a></td><td><span class="lab">Expected</span>violated</td>`)
-	first, second := strings.Index(doc, "fenced violates exclusive-belief <span class=\"of\">as expected"), strings.Index(doc, "<h3>unfenced violates")
+	row := strings.Index(doc, `<tr><th scope="row">fenced</th><td><a href="#p6">linearizable-resource</a></td>`+
+		`<td><span class="lab">Expected</span>violated</td>`)
+	first := strings.Index(doc, "fenced violates exclusive-belief <span class=\"of\">as expected")
+	second := strings.Index(doc, "<h3>unfenced violates")
 	if at < 0 || row < at || first < row || second < first {
 		t.Errorf("not in this order: %d %d %d %d", at, row, first, second)
 	}

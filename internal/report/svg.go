@@ -29,7 +29,8 @@ func writeSVG(w io.Writer, r *Result, variant string, small bool) (width, height
 	if err != nil {
 		return 0, 0, err
 	}
-	frame := picture.Alone{Heading: p.Heading, Cause: plain.Clip(v.outcomeWords(), 150), Style: page.PictureStyle(), Imported: r.Imported, Small: small}
+	frame := picture.Alone{Heading: p.Heading, Cause: plain.Clip(v.outcomeWords(), 150), Style: page.PictureStyle(),
+		Imported: r.Imported, Small: small}
 	if len(r.Variants) > 1 {
 		frame.Heading += ": " + v.Name
 	}

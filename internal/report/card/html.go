@@ -214,6 +214,7 @@ func (c *column) guarantees(of *Card) {
 			c.Designed = append(c.Designed, row)
 		case Unknown:
 			c.Doubtful = append(c.Doubtful, row)
+		case Kept, NotApplicable:
 		}
 	}
 	from := 0

@@ -69,7 +69,8 @@ func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
 		said, tone = "UNDECIDED", terminal.Doubt
 	}
 	otherwise := c.otherwise()
-	line := fmt.Sprintf(" %s changed, %s the same", words.GroupedCount(len(c.Changes)-c.oneSided()-otherwise, "verdict"), words.Grouped(c.Same))
+	changed := len(c.Changes) - c.oneSided() - otherwise
+	line := fmt.Sprintf(" %s changed, %s the same", words.GroupedCount(changed, "verdict"), words.Grouped(c.Same))
 	if otherwise > 0 {
 		line += fmt.Sprintf(", %s expected otherwise", words.Grouped(otherwise))
 	}
@@ -132,8 +133,8 @@ var templates = page.Parse(files, nil)
 // WriteHTML writes a comparison as a page of its own.
 func WriteHTML(w io.Writer, c Comparison) error {
 	p := comparisonPage{
-		Comparison: c, Badge: page.Badge{Class: "safe", Icon: "✓", Word: "No regression"}, Headline: c.headline(), Lead: c.lead(), Causes: c.causes(),
-		Groups: groupsOf(c.Changes), Differences: gathered(c.Differences),
+		Comparison: c, Badge: page.Badge{Class: "safe", Icon: "✓", Word: "No regression"},
+		Headline: c.headline(), Lead: c.lead(), Causes: c.causes(), Groups: groupsOf(c.Changes), Differences: gathered(c.Differences),
 	}
 	switch {
 	case c.Regression:

@@ -22,11 +22,6 @@ type Difference struct {
 	After  string `json:"after"`
 }
 
-// words say a difference in a line.
-func (d Difference) words() string {
-	return fmt.Sprintf("%s: %s before, %s after", d.What, d.Before, d.After)
-}
-
 func (d Difference) place() string { return placeOf(d.Scenario, d.Variant) }
 
 // placeOf names a scenario or one of its variants.

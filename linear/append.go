@@ -13,24 +13,38 @@ import (
 // is appended twice, and where some appends looked before and others, that did
 // not, were never read.
 func decideAppends(h History) Result {
-	g, why := newAppends(h)
-	if why != "" {
-		return undecided(why)
-	}
-	if r := g.checkLists(); r.Outcome != 0 {
+	g, r := newSteppedAppends(h)
+	if r.Outcome != 0 {
 		return r
 	}
-	for i := range h.Ops {
-		if r := g.step(i); r.Outcome != 0 {
-			return r
-		}
-	}
-	r := g.decide()
+	r = g.decide()
 	if r.Outcome == Illegal && g.longest >= 0 && !slices.Contains(r.Witness, g.longest) {
 		// It is what fixes the places.
 		r.Witness = append(r.Witness, g.longest)
 	}
 	return r
+}
+
+// newSteppedAppends makes every operation a step of the counter, or puts it into the tail. The outcome of the result is 0, if that does
+// not decide the history.
+func newSteppedAppends(h History) (*appends, Result) {
+	g, why := newAppends(h)
+	if why != "" {
+		return nil, undecided(why)
+	}
+	// What the lists say comes first: only where all are beginnings of the longest does its list have all that was read.
+	if r := g.checkLists(); r.Outcome != 0 {
+		return nil, r
+	}
+	if why := g.whyUnplaced(); why != "" {
+		return nil, undecided(why)
+	}
+	for i := range h.Ops {
+		if r := g.step(i); r.Outcome != 0 {
+			return nil, r
+		}
+	}
+	return g, Result{}
 }
 
 // appends is a history of a list, and the history of its length that it becomes.
@@ -77,18 +91,23 @@ func newAppends(h History) (g *appends, why string) {
 	for at, e := range g.full {
 		g.place[e] = int64(at)
 	}
+	return g, ""
+}
+
+// whyUnplaced says why the lists do not tell the places of all appends; empty: they do.
+func (g *appends) whyUnplaced() string {
 	looked, blind := false, false
-	for i := range h.Ops {
-		if o := &h.Ops[i]; o.Kind == Append {
+	for i := range g.h.Ops {
+		if o := &g.h.Ops[i]; o.Kind == Append {
 			_, read := g.place[o.A]
 			looked, blind = looked || o.B != None, blind || o.B == None && !read
 		}
 	}
 	if looked && blind {
 		// The unread might stand between what those that looked found.
-		return nil, "some appends looked before, and some that did not were never read"
+		return "some appends looked before, and some that did not were never read"
 	}
-	return g, ""
+	return ""
 }
 
 // checkLists demands that the longest list has nothing twice and nothing that

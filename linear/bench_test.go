@@ -113,7 +113,7 @@ func (l load) cell(r *rand.Rand, propose func(v, n int64) Op) History {
 func (l load) problem(h History) Problem {
 	switch l.kind {
 	case "lock":
-		return Problem{History: h, Model: TaggedMutex(), Direct: Mutex}
+		return MutexProblem(h)
 	default:
 		return CounterProblem(h)
 	}

@@ -27,7 +27,7 @@ var compositions = []composition{
 	{"jobs", []int64{0}, JobsProblem, func(r *rand.Rand, _ any, _ *History) Op {
 		return Op{Kind: Run, A: r.Int64N(9)}
 	}},
-	{"tagged mutex", []int64{0}, func(h History) Problem { return Problem{History: h, Model: TaggedMutex(), Direct: Mutex} }, proposeAnyGrant},
+	{"tagged mutex", []int64{0}, MutexProblem, proposeAnyGrant},
 }
 
 // proposeCell draws from few values, so that values are written twice, the
@@ -151,6 +151,7 @@ func TestCompositions(t *testing.T) {
 				if d.Outcome != Undecided && d.Outcome != want {
 					t.Fatalf("the direct algorithms say %v (%s), porcupine %v of\n%+v", d.Outcome, d.Why, want, h)
 				}
+				checkOrder(t, d.Outcome, p)
 				got, method := p.Check(context.Background(), Bounds{})
 				if got.Outcome != want {
 					t.Fatalf("%s says %v (%s), porcupine %v of\n%+v", method, got.Outcome, got.Why, want, h)

@@ -35,6 +35,14 @@ func TestDirectAnswers(t *testing.T) {
 			{Kind: Write, A: 5, Call: 10, Return: Never}, {Kind: Read, A: 5, Call: 8, Return: 30},
 			{Kind: Write, A: 6, Call: 1, Return: 5}, {Kind: Read, A: 6, Call: 40, Return: 45},
 		}, Illegal, []int{1, 2, 3}},
+		// The append of 1 was read, though not in the first of the longest lists: it was once taken for one that nobody read.
+		{"two lists of one length, and appends that looked", func(h History) Problem {
+			h.Lists = [][]int64{{1}, {2}}
+			return ListProblem(h)
+		}, []Op{
+			{Kind: ReadList, A: 1, Call: 1, Return: 2}, {Kind: ReadList, A: 0, Call: 1, Return: 2},
+			{Kind: Append, A: 2, B: 0, Call: 1, Return: 2}, {Kind: Append, A: 1, B: None, Call: 1, Return: 2},
+		}, Illegal, []int{1, 0}},
 	} {
 		h := History{Ops: c.ops}
 		p := c.problem(h)
@@ -43,7 +51,7 @@ func TestDirectAnswers(t *testing.T) {
 			t.Errorf("%s: %v (%s) because of %v; want %v because of %v", c.name, r.Outcome, r.Why, r.Witness, c.want, c.witness)
 		}
 		if r.Outcome == Illegal {
-			checkWitness(t, h, r, p)
+			checkWitness(t, p.History, r, p)
 		}
 	}
 }

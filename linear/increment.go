@@ -23,30 +23,47 @@ type steps struct {
 	// hurried are the deadlines because of which a gap took a blind step though
 	// there was one of its own, called too late: they belong to the witness.
 	hurried []int
+	// filled are the optional steps that took a gap.
+	filled []filledGap
 	// top is the highest place that a sure operation needs to be reached.
 	top int
+}
+
+// filledGap is a value from which only an optional step can have gone on, and that step.
+type filledGap struct {
+	at int
+	op int32
 }
 
 // decideIncrements decides a history of one counter: every operation is a CAS from a
 // value to its successor, a Read, or an optional Add of 1. The values force the
 // order, so that one pass decides. It is Undecided on any other operation.
 func decideIncrements(h History) Result {
+	s, r := newIncrements(h)
+	if r.Outcome != 0 {
+		return r
+	}
+	return s.walk()
+}
+
+// newIncrements puts all operations where they belong. The outcome of the result is 0, if that does not decide the history.
+func newIncrements(h History) (*steps, Result) {
 	for i := range h.Ops {
 		if !isIncrement(&h.Ops[i]) {
-			return undecided("not a history of increments")
+			return nil, undecided("not a history of increments")
 		}
 		if h.Ops[i].Maybe {
-			return undecided(whyMaybe)
+			return nil, undecided(whyMaybe)
 		}
 	}
 	s := newSteps(h)
 	for i := range h.Ops {
 		if r := s.place(int32(i)); r.Outcome != 0 {
-			return r
+			return nil, r
 		}
 	}
 	slices.SortFunc(s.blind, func(i, j int32) int { return cmp.Compare(h.Ops[i].Call, h.Ops[j].Call) })
-	return s.walk()
+	return s, Result{}
 }
 
 func isIncrement(o *Op) bool {
@@ -160,9 +177,11 @@ func (s *steps) outOfOrder(first, second int32) Result {
 func (s *steps) fill(at int, deadline int32) (r Result, ok bool) {
 	due := s.ops[deadline].Return
 	if m := s.maybe[at]; m >= 0 && s.ops[m].Call <= due {
+		s.filled = append(s.filled, filledGap{at, m})
 		return r, true
 	}
 	if len(s.blind) > 0 && s.ops[s.blind[0]].Call <= due {
+		s.filled = append(s.filled, filledGap{at, s.blind[0]})
 		s.blind = s.blind[1:]
 		if s.maybe[at] >= 0 {
 			s.hurried = append(s.hurried, int(deadline))

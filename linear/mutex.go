@@ -11,20 +11,9 @@ type grantOps struct{ acquire, release int32 }
 // It is Undecided where a tag is missing or has several of a kind, and where an
 // operation is Maybe.
 func Mutex(h History) Result {
-	grants, r := grantsByTag(h.Ops)
+	zones, grants, r := mutexZones(h)
 	if r.Outcome != 0 {
 		return r
-	}
-	zones := make([]Zone, 0, len(grants))
-	for tag := range grants {
-		z, known, r := zoneOf(h.Ops, grants[tag])
-		if r.Outcome != 0 {
-			return r
-		}
-		if known {
-			z.ID = int32(tag)
-			zones = append(zones, z)
-		}
 	}
 	a, b, found := Clash(zones)
 	if !found {
@@ -39,6 +28,26 @@ func Mutex(h History) Result {
 		}
 	}
 	return illegal("two grants at once", witness...)
+}
+
+// mutexZones are the zones of the grants that surely were; their IDs are the tags. The outcome of the result is 0, if it is not decided
+// by what a grant is by itself.
+func mutexZones(h History) (zones []Zone, grants []grantOps, r Result) {
+	if grants, r = grantsByTag(h.Ops); r.Outcome != 0 {
+		return nil, nil, r
+	}
+	zones = make([]Zone, 0, len(grants))
+	for tag := range grants {
+		z, known, r := zoneOf(h.Ops, grants[tag])
+		if r.Outcome != 0 {
+			return nil, nil, r
+		}
+		if known {
+			z.ID = int32(tag)
+			zones = append(zones, z)
+		}
+	}
+	return zones, grants, r
 }
 
 func grantsByTag(ops []Op) ([]grantOps, Result) {

@@ -16,6 +16,9 @@ type Problem struct {
 	// Direct is a direct algorithm; nil where there is none. It must leave a
 	// history undecided that has operations which are Maybe, unless it knows them.
 	Direct func(History) Result
+	// Order gives an order that explains a history which Direct finds legal; nil where no algorithm knows one.
+	// ok is false where it gives none.
+	Order func(History) (order []int, ok bool)
 }
 
 // Check decides the history by the first way that comes to a decision: Glance, then
@@ -113,12 +116,17 @@ func CounterProblem(h History) Problem {
 			return r
 		}
 		return decideRegister(h)
+	}, Order: func(h History) (order []int, ok bool) {
+		if order, ok = incrementsOrder(h); !ok {
+			order, ok = registerOrder(h)
+		}
+		return order, ok
 	}}
 }
 
 // StockProblem asks about a stock.
 func StockProblem(h History) Problem {
-	return Problem{History: h, Model: Stock(h.Initial), Direct: stockSections}
+	return Problem{History: h, Model: Stock(h.Initial), Direct: stockSections, Order: stockOrder}
 }
 
 // stockSections decides a stock of which every change says what it left: it is a
@@ -154,12 +162,25 @@ func stockSections(h History) Result {
 	return decideRegister(h)
 }
 
+// stockOrder gives an order of a history that stockSections finds legal.
+func stockOrder(h History) (order []int, ok bool) {
+	if stockSections(h).Outcome != Legal {
+		return nil, false
+	}
+	return registerOrder(h)
+}
+
 // ListProblem asks about a list that starts empty.
 func ListProblem(h History) Problem {
-	return Problem{History: h, Model: List(h.Lists), Direct: decideAppends}
+	return Problem{History: h, Model: List(h.Lists), Direct: decideAppends, Order: appendsOrder}
+}
+
+// MutexProblem asks about a lock whose grants are tagged.
+func MutexProblem(h History) Problem {
+	return Problem{History: h, Model: TaggedMutex(), Direct: Mutex, Order: mutexOrder}
 }
 
 // JobsProblem asks about a set of ticks whose jobs have run.
 func JobsProblem(h History) Problem {
-	return Problem{History: h, Model: Jobs(), Direct: decideJobs}
+	return Problem{History: h, Model: Jobs(), Direct: decideJobs, Order: jobsOrder}
 }

@@ -101,16 +101,24 @@ func (g *maker) process(r *rand.Rand) int32 { return int32(r.IntN(4)) }
 var subjects = []subject{
 	{"mutex", func(h History) Problem { return Problem{History: h, Model: PlainMutex()} }, proposeLock},
 	{"owner", func(h History) Problem { return Problem{History: h, Model: OwnerMutex()} }, proposeLock},
-	{"tagged", func(h History) Problem { return Problem{History: h, Model: TaggedMutex(), Direct: Mutex} }, proposeTagged},
+	{"tagged", MutexProblem, proposeTagged},
 	{"reentrant", func(h History) Problem { return Problem{History: h, Model: Reentrant(2)} }, proposeLock},
 	{"fenced", func(h History) Problem { return Problem{History: h, Model: Fenced()} }, proposeLock},
 	{"reentrant fenced", func(h History) Problem { return Problem{History: h, Model: ReentrantFenced(2)} }, proposeLock},
 	{"semaphore", func(h History) Problem { return Problem{History: h, Model: Semaphore(2, h)} }, proposeLock},
-	{"increment", func(h History) Problem { return Problem{History: h, Model: Cell(h.Initial), Direct: decideIncrements} }, proposeIncrement},
-	{"register", func(h History) Problem { return Problem{History: h, Model: Cell(h.Initial), Direct: decideRegister} }, proposeRegister},
-	{"append", func(h History) Problem { return Problem{History: h, Model: List(h.Lists), Direct: decideAppends} }, proposeAppend},
+	{"increment", func(h History) Problem {
+		return Problem{History: h, Model: Cell(h.Initial), Direct: decideIncrements, Order: incrementsOrder}
+	}, proposeIncrement},
+	{"register", func(h History) Problem {
+		return Problem{History: h, Model: Cell(h.Initial), Direct: decideRegister, Order: registerOrder}
+	}, proposeRegister},
+	{"append", func(h History) Problem {
+		return Problem{History: h, Model: List(h.Lists), Direct: decideAppends, Order: appendsOrder}
+	}, proposeAppend},
 	{"stock", func(h History) Problem { return Problem{History: h, Model: Stock(h.Initial)} }, proposeStock},
-	{"jobs", func(h History) Problem { return Problem{History: h, Model: Jobs(), Direct: decideJobs} }, func(r *rand.Rand, g *maker) Op {
+	{"jobs", func(h History) Problem {
+		return Problem{History: h, Model: Jobs(), Direct: decideJobs, Order: jobsOrder}
+	}, func(r *rand.Rand, g *maker) Op {
 		if r.IntN(12) == 0 {
 			return Op{Kind: Run, A: r.Int64N(g.step)}
 		}
@@ -296,7 +304,16 @@ func agree(t *testing.T, s *subject, h History) (o Outcome, direct bool) {
 	if got.Outcome == Illegal {
 		checkWitness(t, h, got, p)
 	}
+	checkOrder(t, got.Outcome, p)
 	return want.Outcome, true
+}
+
+// checkOrder demands that the direct algorithm knows an order just where it finds a history legal, and that this order explains it.
+func checkOrder(t *testing.T, o Outcome, p Problem) {
+	t.Helper()
+	if known, err := p.Confirm(); known != (o == Legal) || err != nil {
+		t.Fatalf("the direct algorithm says %v, knows an order: %v, which %v, of\n%+v", o, known, err, p.History)
+	}
 }
 
 // checkWitness demands that the witness alone is illegal, whatever the others

@@ -24,27 +24,39 @@ type register struct {
 	ops    []Op
 	values []value
 	index  valueIndex
+	// zones are those of the blocks, and heads the values with which these begin, by the IDs of the zones.
+	zones []Zone
+	heads []int32
 }
 
 // decideRegister decides a history of a register (Read, Write, CAS, and CASFailed that
 // tells what it saw) in which no value is written twice nor is the initial one
 // ever written. It is Undecided on any other.
 func decideRegister(h History) Result {
+	g, r := newRegister(h)
+	if r.Outcome != 0 {
+		return r
+	}
+	return g.layOut()
+}
+
+// newRegister takes note of all operations. The outcome of the result is 0, if that does not decide the history.
+func newRegister(h History) (*register, Result) {
 	g := &register{ops: h.Ops, index: newValueIndex(h)}
 	g.values = make([]value, 1, len(h.Ops)+1)
 	g.values[0] = value{creator: -1, next: -1, earlyRead: -1, lateRead: -1, force: -1}
 	g.index.put(h.Initial, 0)
 	for i := range h.Ops {
 		if r, stop := g.create(int32(i)); stop {
-			return r
+			return nil, r
 		}
 	}
 	for i := range h.Ops {
 		if r, stop := g.observe(int32(i)); stop {
-			return r
+			return nil, r
 		}
 	}
-	return g.layOut()
+	return g, Result{}
 }
 
 // create takes note of the value that an operation wrote.
@@ -216,8 +228,9 @@ func (g *register) layOut() Result {
 		if b.last >= 0 {
 			z.To = g.ops[b.last].Call
 		}
-		zones, blocks = append(zones, z), append(blocks, b)
+		zones, blocks, g.heads = append(zones, z), append(blocks, b), append(g.heads, int32(at))
 	}
+	g.zones = zones
 	if followed < len(g.values) {
 		return g.cycle()
 	}

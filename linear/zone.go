@@ -17,6 +17,9 @@ func (z *Zone) forward() bool { return z.From < z.To }
 // low is where the zone begins, whichever way it looks.
 func (z *Zone) low() int64 { return min(z.From, z.To) }
 
+// high is where the zone ends, whichever way it looks.
+func (z *Zone) high() int64 { return max(z.From, z.To) }
+
 // Clash looks for two zones that cannot both be: two forward zones that
 // overlap, or a backward zone strictly inside a forward one. Zones that only
 // touch do not clash: at equal stamps calls come first, so the one may have ended

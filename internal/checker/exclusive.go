@@ -2,6 +2,7 @@ package checker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -44,7 +45,35 @@ func (j *judge) judgeExclusive(ctx context.Context, o Options, holdings, others 
 	if second != nil {
 		return j.twoHoldersFinding(f, *first, *second, holdings)
 	}
+	if !o.Fast && len(holdings)*2 > ConfirmUpTo {
+		if err := j.confirmByOrder(holdings); err != nil {
+			return unknown(fmt.Sprintf("the order that the interval sweep found explains nothing: %v", err), effort)
+		}
+		f.Method += ", confirmed by its order"
+	}
 	return j.exclusive(f, what)
+}
+
+// confirmByOrder checks the order in which the holdings of each lock come one after the other.
+func (j *judge) confirmByOrder(holdings []facts.Holding) error {
+	for _, part := range j.splitByLock(holdings) {
+		ops := make([]linear.Op, 0, 2*len(part))
+		for tag, h := range part {
+			ops = append(ops, linear.Op{Kind: linear.Acquire, A: linear.None, B: int64(tag), Call: int64(h.Asked), Return: int64(h.From)})
+			if h.To != facts.Forever {
+				ops = append(ops, linear.Op{Kind: linear.Release, A: linear.None, B: int64(tag), Call: int64(h.To), Return: int64(h.Over)})
+			}
+		}
+		p := linear.MutexProblem(linear.History{Ops: ops})
+		known, err := p.Confirm()
+		if err == nil && !known {
+			err = errors.New("it found none")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // exclusive is the finding that holdings exclude each other, if they were put to the test.

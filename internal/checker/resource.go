@@ -66,7 +66,19 @@ func (d *decider) decide(ops []linear.Op, confirm bool) linear.Result {
 	p.History.Ops = ops
 	r, method := p.Check(d.ctx, bounds)
 	d.method = method
-	if !confirm || r.Outcome == linear.Undecided || len(ops) > ConfirmUpTo || optional(ops) > maxOptional {
+	if !confirm || r.Outcome == linear.Undecided {
+		return r
+	}
+	if len(ops) > ConfirmUpTo || optional(ops) > maxOptional { // too much for porcupine, and not for an order that is known
+		if r.Outcome != linear.Legal {
+			return r
+		}
+		switch known, err := p.Confirm(); {
+		case err != nil:
+			return linear.Result{Outcome: linear.Undecided, Why: fmt.Sprintf("the order that %s found explains nothing: %v", method, err)}
+		case known:
+			d.method += ", confirmed by its order"
+		}
 		return r
 	}
 	ref := linear.Reference(d.ctx, p.Model, p.History, bounds)

@@ -45,6 +45,13 @@ func (b *builder) decide(ctx context.Context) *Report {
 		}
 		if res.Outcome == linear.Undecided {
 			hard = append(hard, q)
+			continue
+		}
+		switch known, err := q.problem.Confirm(); {
+		case err != nil:
+			undecided = "the order that " + method + " found explains nothing: " + err.Error()
+		case known:
+			r.Method += ", confirmed by its order"
 		}
 	}
 	for i, q := range hard {

@@ -115,6 +115,17 @@ func CheckFile(ctx context.Context, path string, o Options) (*Report, error) {
 
 // Check checks the history that r holds.
 func Check(ctx context.Context, r io.Reader, o Options) (*Report, error) {
+	b, truncated, err := build(r, o)
+	if err != nil {
+		return nil, err
+	}
+	report := b.decide(ctx)
+	report.Truncated = truncated
+	return report, nil
+}
+
+// build reads a history as operations of the model.
+func build(r io.Reader, o Options) (b *builder, truncated bool, err error) {
 	if o.Timeout <= 0 {
 		o.Timeout = checker.DefaultTimeout
 	}
@@ -123,21 +134,19 @@ func Check(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	}
 	m, err := o.model()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	br := bufio.NewReaderSize(r, 1<<16)
 	if o.Format, err = detect(br, o.Format); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	b := newBuilder(m, o)
+	b = newBuilder(m, o)
 	header, truncated, err := scan(br, o, b.event)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	b.finish(header)
-	report := b.decide(ctx)
-	report.Truncated = truncated
-	return report, nil
+	return b, truncated, nil
 }
 
 // FromHistory reads a whole history of any format. Of the formats without a

@@ -47,21 +47,22 @@ func of(d workload.Data) func(linear.History, Options) linear.Problem {
 	return func(h linear.History, _ Options) linear.Problem { return d.Problem(h) }
 }
 
-// always is a problem whose model no history changes either; direct may be nil.
-func always(m linear.Model, direct func(linear.History) linear.Result) func(linear.History, Options) linear.Problem {
-	return func(h linear.History, _ Options) linear.Problem {
-		return linear.Problem{History: h, Model: m, Direct: direct}
-	}
+// always is a problem whose model no history changes either, without a direct algorithm.
+func always(m linear.Model) func(linear.History, Options) linear.Problem {
+	return func(h linear.History, _ Options) linear.Problem { return linear.Problem{History: h, Model: m} }
 }
+
+// tagged is the problem of a lock whose grants are told apart.
+func tagged(h linear.History, _ Options) linear.Problem { return linear.MutexProblem(h) }
 
 var models = map[string]*model{
 	"register":     {verbs: registerVerbs, problem: of(workload.CounterData)},
 	"cas-register": {verbs: registerVerbs, problem: of(workload.CounterData)},
 	"counter":      {verbs: counterVerbs, sections: true, problem: of(workload.CounterData)},
-	"mutex":        {verbs: lockVerbs, problem: always(linear.PlainMutex(), nil)},
-	"owner-mutex":  {verbs: lockVerbs, tagged: true, problem: always(linear.TaggedMutex(), linear.Mutex)},
-	"leased-mutex": {verbs: lockVerbs, tagged: true, timed: true, problem: always(linear.TaggedMutex(), linear.Mutex)},
-	"fenced-mutex": {verbs: lockVerbs, problem: always(linear.Fenced(), nil)},
+	"mutex":        {verbs: lockVerbs, problem: always(linear.PlainMutex())},
+	"owner-mutex":  {verbs: lockVerbs, tagged: true, problem: tagged},
+	"leased-mutex": {verbs: lockVerbs, tagged: true, timed: true, problem: tagged},
+	"fenced-mutex": {verbs: lockVerbs, problem: always(linear.Fenced())},
 	"reentrant-mutex": {verbs: lockVerbs, problem: func(h linear.History, o Options) linear.Problem {
 		return linear.Problem{History: h, Model: linear.Reentrant(o.Reentrancy)}
 	}},

@@ -2,6 +2,7 @@ package checker_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/checker/naive"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
@@ -214,7 +216,8 @@ func (c *changed) late(yield func(*history.History) bool) {
 	}
 	for i := range c.Events {
 		for _, end := range ends {
-			if e := &c.Events[i]; decided(e) && changes(e.Value.Op()) && !yield(c.edit(i, func(e *history.Event) {
+			if e := &c.Events[i]; e.F == history.Effect && e.Value.Accepted().Set &&
+				(e.Value.Op() == history.Write || e.Value.Op() == history.CAS) && !yield(c.edit(i, func(e *history.Event) {
 				x := e.Value.OwnOutcome()
 				x.Accepted, x.At = history.SomeBool(true), history.Some(end+x.AtError+1)
 			})) {
@@ -226,7 +229,7 @@ func (c *changed) late(yield func(*history.History) bool) {
 
 func (c *changed) refused(yield func(*history.History) bool) {
 	for i := range c.Events {
-		if accepted(&c.Events[i]) && !yield(c.edit(i, func(e *history.Event) { e.Value.OwnOutcome().Accepted = history.SomeBool(false) })) {
+		if c.Events[i].Value.Accepted().V && !yield(c.edit(i, func(e *history.Event) { e.Value.OwnOutcome().Accepted = history.SomeBool(false) })) {
 			return
 		}
 	}
@@ -351,7 +354,7 @@ func (c *changed) kept(yield func(*history.History) bool) {
 		g := e.Value.OwnGrant()
 		g.TTL, g.ValidUntil = history.Int{}, history.Int{}
 		touches := func(x history.Event) bool {
-			return aboutKey(x.F) && x.Process == e.Process && x.Value.Key == e.Value.Key
+			return keyChanged(x.F) && x.Process == e.Process && x.Value.Key == e.Value.Key
 		}
 		before := slices.Clone(c.Events[:i])
 		after := append([]history.Event{e}, slices.DeleteFunc(slices.Clone(c.Events[i+1:]), touches)...)
@@ -402,7 +405,7 @@ func (c *changed) isOthers(k int, of history.Event) bool {
 		if e.F == history.NodeDown && e.Process == of.Process {
 			return false
 		}
-		if aboutKey(e.F) && e.Process == of.Process && e.Value.Key == of.Value.Key {
+		if keyChanged(e.F) && e.Process == of.Process && e.Value.Key == of.Value.Key {
 			return e.F == history.KeySet && e.Value.Client != of.Value.Client
 		}
 	}
@@ -454,7 +457,7 @@ func (c *changed) alarmed(yield func(*history.History) bool) {
 		if o.F != history.Acquire || o.Type != history.OK {
 			continue
 		}
-		lock := orElse(c.Events[o.Call].Value.Lock(), c.Events[o.Return].Value.Lock())
+		lock := cmp.Or(c.Events[o.Call].Value.Lock(), c.Events[o.Return].Value.Lock())
 		for i := o.Return; i < len(c.Events); i++ {
 			e := history.Event{Time: c.Events[i].Time, Process: o.Process, Type: history.Info, F: history.Lost,
 				Value: history.Value{Extra: &history.Extra{Lock: lock}}}
@@ -547,14 +550,14 @@ func with(n int64) func(*history.Event) {
 func flips(t *testing.T, h *history.History, p checker.Property, o checker.Options) bool {
 	t.Helper()
 	o.Brief, o.Fast = true, true
-	c := changed{h, h.Ops(), orElse(o.GrantWithin, checker.DefaultGrantWithin)}
+	c := changed{h, h.Ops(), cmp.Or(o.GrantWithin, checker.DefaultGrantWithin)}
 	for h := range func(yield func(*history.History) bool) { turns[p].at(&c, yield) } {
 		if judge(h, []checker.Property{p}, o)[0] != checker.Violated {
 			continue
 		}
 		// What the page takes too long to say, or has no opinion of, the judge says alone.
 		if len(h.Events) <= longest {
-			if said := naivelyOf(h, []checker.Property{p}, o)[p]; said != checker.Violated && said != 0 {
+			if said := naive.Judge(h, []checker.Property{p}, o)[p]; said != checker.Violated && said != 0 {
 				t.Errorf("%s: the judge finds a violation where the page says %v", p, said)
 			}
 		}
@@ -616,4 +619,9 @@ func TestChancesOfRandomHistories(t *testing.T) {
 		couldHaveFailed(t, write(seed, p.plot), options(seed), fmt.Sprintf("plot %s, seed %d", p.name, seed), tally)
 	}
 	t.Log(tally)
+}
+
+// keyChanged: such an event says what became of a key.
+func keyChanged(f history.F) bool {
+	return f == history.KeySet || f == history.KeyExtended || f == history.KeyDeleted || f == history.KeyExpired
 }

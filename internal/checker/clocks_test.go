@@ -82,15 +82,15 @@ func logOf(t *testing.T, list []told) string {
 	return b.String()
 }
 
-// naive decides properties as docs/reference/properties.md ("Lock logs") has it, and asks of each way in which the clocks of two clients
+// naiveClocks decides properties as docs/reference/properties.md ("Lock logs") has it, and asks of each way in which the clocks of two clients
 // can be apart what would be so then.
-type naive struct {
+type naiveClocks struct {
 	list, granted []told
 	bound         int64
 }
 
 // always reports that something is so whatever is added to the stamps of the second of two.
-func (n *naive) always(a, b *told, so func(way int64) bool) bool {
+func (n *naiveClocks) always(a, b *told, so func(way int64) bool) bool {
 	bound := n.bound
 	if a.host == b.host {
 		bound = 0
@@ -104,7 +104,7 @@ func (n *naive) always(a, b *told, so func(way int64) bool) bool {
 }
 
 // pairs reports that something is so of two holds, for sure and by their stamps.
-func (n *naive) pairs(so func(a, b *told, way int64) bool) (sure, stamped bool) {
+func (n *naiveClocks) pairs(so func(a, b *told, way int64) bool) (sure, stamped bool) {
 	for i := range n.granted {
 		for k := range n.granted {
 			if a, b := &n.granted[i], &n.granted[k]; i != k {
@@ -127,7 +127,7 @@ func verdictOf(violated, doubt, chance bool) checker.Verdict {
 }
 
 // exclusive decides whether holds with such ends exclude each other.
-func (n *naive) exclusive(end func(*told) int64, isHold func(*told) bool) checker.Verdict {
+func (n *naiveClocks) exclusive(end func(*told) int64, isHold func(*told) bool) checker.Verdict {
 	overlap := func(fromA, toA, fromB, toB int64) bool { return fromA < toB && fromB < toA }
 	chance := false
 	for i := range n.list {
@@ -144,7 +144,7 @@ func (n *naive) exclusive(end func(*told) int64, isHold func(*told) bool) checke
 	return verdictOf(sure, stamped, chance)
 }
 
-func (n *naive) verdicts() map[checker.Property]checker.Verdict {
+func (n *naiveClocks) verdicts() map[checker.Property]checker.Verdict {
 	later := func(a, b *told, way int64) bool { return a.granted < b.asked+way }
 	sure, stamped := n.pairs(func(a, b *told, way int64) bool { return later(a, b, way) && b.token <= a.token })
 	chance, _ := n.pairs(later)
@@ -181,7 +181,7 @@ func TestLockLogsByDefinition(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		n := naive{list: list, bound: bound, granted: slices.DeleteFunc(slices.Clone(list), func(h told) bool { return !h.ok })}
+		n := naiveClocks{list: list, bound: bound, granted: slices.DeleteFunc(slices.Clone(list), func(h told) bool { return !h.ok })}
 		want := n.verdicts()
 		for _, f := range checker.Judge(t.Context(), h, checker.SafetyProperties(checker.SubjectOf(h)), checker.Options{}) {
 			v, some := want[f.Property]

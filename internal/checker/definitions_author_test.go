@@ -1,7 +1,9 @@
 package checker_test
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -429,7 +431,7 @@ func (a *author) hold(c *actor) {
 		a.invoke(c, history.Extend, history.Value{Extra: &history.Extra{Lock: p.lock}})
 	case a.chance(map[bool]int{false: 12, true: 3}[a.plot.gone > 0]):
 		a.ask(c)
-	case a.chance(orElse(a.plot.releases, map[bool]int{false: 50, true: 7}[a.plot.gone > 0])):
+	case a.chance(cmp.Or(a.plot.releases, map[bool]int{false: 50, true: 7}[a.plot.gone > 0])):
 		v := history.Value{Extra: &history.Extra{Lock: p.lock}, Section: p.section}
 		if a.chance(10) {
 			v.Owner = a.owner(c)
@@ -507,3 +509,6 @@ func (a *author) extended(c *actor) {
 	}
 	a.add(c.name, pick(a.r, []history.Type{history.OK, history.OK, history.OK, history.Fail, history.Info}), history.Extend, v)
 }
+
+// forever stands for an instant that never comes.
+const forever = math.MaxInt64

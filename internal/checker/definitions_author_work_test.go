@@ -3,6 +3,7 @@ package checker_test
 import (
 	"slices"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker/naive"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
 
@@ -212,7 +213,7 @@ func (a *author) fault() {
 		}
 		return
 	}
-	does := pick(a.r, effects)
+	does := pick(a.r, naive.Effects)
 	node, c := pick(a.r, a.h.Header.Nodes), pick(a.r, a.actors)
 	if a.plot.node != "" {
 		node = a.plot.node

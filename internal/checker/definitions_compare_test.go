@@ -2,6 +2,7 @@ package checker_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/checker/naive"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
@@ -147,7 +149,7 @@ var plots = []struct {
 // firstSeed lets a long comparison be done in pieces.
 func firstSeed(t *testing.T) uint64 {
 	t.Helper()
-	n, err := strconv.ParseUint(orElse(os.Getenv("RANDOM_SEED"), "0"), 10, 64)
+	n, err := strconv.ParseUint(cmp.Or(os.Getenv("RANDOM_SEED"), "0"), 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +203,7 @@ func options(seed uint64) checker.Options {
 // disagreement leaves. It returns what the page says.
 func agree(t *testing.T, h *history.History, o checker.Options, origin string) map[checker.Property]checker.Verdict {
 	t.Helper()
-	said := naively(h, o)
+	said := naive.Judge(h, naive.Properties(), o)
 	var properties []checker.Property
 	for p, v := range said {
 		if v != 0 {
@@ -239,14 +241,14 @@ const panicked = checker.Verdict(99)
 // disagreement is the history shrunk as far as the two still disagree, with what they say.
 func disagreement(h *history.History, p checker.Property, o checker.Options) string {
 	differ := func(h *history.History) bool {
-		v := naively(h, o)[p]
+		v := naive.Judge(h, naive.Properties(), o)[p]
 		return v != 0 && v != judge(h, []checker.Property{p}, o)[0]
 	}
 	if differ(h) {
 		h = shrink(h, differ)
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "the page: %v, the judge: %v", naively(h, o)[p], judge(h, []checker.Property{p}, o)[0])
+	fmt.Fprintf(&b, "the page: %v, the judge: %v", naive.Judge(h, naive.Properties(), o)[p], judge(h, []checker.Property{p}, o)[0])
 	func() {
 		defer func() {
 			if r := recover(); r != nil {

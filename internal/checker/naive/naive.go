@@ -1,4 +1,7 @@
-package checker_test
+// Package naive says docs/reference/properties.md once more, as code: a judge for each property, as literal and as slow as the page,
+// written without a look at the judges that people use (package checker). Each quotes the sentences that it stands for.
+// TestDefinitions of package checker holds the two against each other, and sim corpus check does so for a corpus.
+package naive
 
 import (
 	"maps"
@@ -8,11 +11,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
 )
-
-// The files definitions*_test.go say docs/reference/properties.md once more, as code: a judge
-// for each property, as literal and as slow as the page, written without a look at the
-// judges that people use. Each quotes the sentences that it stands for.
-// TestDefinitions holds the two against each other.
 
 // answer is what a naive judge found.
 type answer int
@@ -79,12 +77,13 @@ func naivelyLifted(h *history.History, id int) bool {
 	return false
 }
 
-// naively judges by the page alone. 0: no opinion.
-func naively(h *history.History, o checker.Options) map[checker.Property]checker.Verdict {
-	return naivelyOf(h, slices.Collect(maps.Keys(naiveJudges)), o)
-}
+// Properties are those that are defined here, sorted.
+func Properties() []checker.Property { return slices.Sorted(maps.Keys(naiveJudges)) }
 
-func naivelyOf(h *history.History, properties []checker.Property, o checker.Options) map[checker.Property]checker.Verdict {
+// Judge judges properties by the page alone. The verdict 0 says that there is no opinion: what the page asks for has too many
+// possibilities to be tried one by one. Of the options it reads Faults, Until and GrantWithin. Its time grows with the cube of the events and faster:
+// it is for histories of some hundred.
+func Judge(h *history.History, properties []checker.Property, o checker.Options) map[checker.Property]checker.Verdict {
 	verdicts := map[checker.Property]checker.Verdict{}
 	ordered, finished := true, false
 	took := map[int]bool{}
@@ -458,7 +457,7 @@ func (t *terms) strikes(i int, does history.Does) (s struck) {
 		return s
 	}
 	s = struck{clients: map[string]bool{}, nodes: map[string]bool{}}
-	strange := func(f history.Strike) bool { return !slices.Contains(effects, f.Does) }
+	strange := func(f history.Strike) bool { return !slices.Contains(Effects, f.Does) }
 	if m := e.Value.Impact(); m == nil || len(m.Effects) == 0 || slices.ContainsFunc(m.Effects, strange) {
 		switch target := e.Value.Target(); {
 		case slices.Contains(t.header.Clients, target):
@@ -492,6 +491,7 @@ const anything = history.Does("")
 // butRefusals asks for whatever else it does than to refuse commands.
 const butRefusals = history.Does("but refusals")
 
-var effects = []history.Does{history.Stops, history.Kills,
+// Effects are what faults do, as the page lists it.
+var Effects = []history.Does{history.Stops, history.Kills,
 	history.Forgets, history.Delays, history.Silences, history.Drops, history.Breaks,
 	history.Refuses, history.BendsClock, history.Promotes}

@@ -38,7 +38,7 @@ demo: setup build ## Set up, build, run the gc-pause scenario, and say where the
 .PHONY: build
 build: $(BIN)/sim ## Build bin/sim
 
-$(BIN)/sim: $(GO_FILES) go.mod go.sum deploy/docker/Dockerfile docs/lock-protocol.schema.json docs/scenario.schema.json docs/reference/result.md docs/reference/audit.md docs/reference/output.md docs/reference/lock-log.md $(shell find internal -path '*/assets/*' -o -path '*/page/*' -type f 2>/dev/null)
+$(BIN)/sim: $(GO_FILES) go.mod go.sum deploy/docker/Dockerfile docs/lock-protocol.schema.json docs/scenario.schema.json docs/reference/result.md docs/reference/audit.md docs/reference/output.md docs/reference/lock-log.md docs/reference/corpus.md $(shell find internal -path '*/assets/*' -o -path '*/page/*' -type f 2>/dev/null)
 	$(GO) build -ldflags "-X main.version=$(VERSION)" -o $@ ./cmd/sim
 
 # Its engine is compiled for the browser, which nothing else needs: make build leaves it out.
@@ -261,9 +261,10 @@ vuln: ## Look for known vulnerabilities in what is used
 	for m in . $(MODULES); do (cd $$m && $(GO) run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) ./...) || exit 1; done
 
 .PHONY: schema
-schema: build ## Write the schemas of docs anew: scenario, lock-log, result, card, output
+schema: build ## Write the schemas of docs anew: scenario, lock-log, corpus, result, card, output
 	$(BIN)/sim schema > docs/scenario.schema.json
 	$(BIN)/sim schema lock-log > docs/lock-log.schema.json
+	$(BIN)/sim schema corpus > docs/corpus.schema.json
 	$(BIN)/sim schema result > docs/result.schema.json
 	$(BIN)/sim schema card > docs/card.schema.json
 	$(BIN)/sim schema output > docs/output.schema.json

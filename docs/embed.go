@@ -31,6 +31,11 @@ var OutputPage string
 //go:embed reference/lock-log.md
 var LockLogPage string
 
+// CorpusPage is the page that says what the fields of the index of a corpus mean.
+//
+//go:embed reference/corpus.md
+var CorpusPage string
+
 // ScenarioSchema is the JSON Schema of scenarios.
 //
 //go:embed scenario.schema.json

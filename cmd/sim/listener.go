@@ -61,6 +61,8 @@ func (l *listener) hear(e app.Event) {
 		if !l.asJSON {
 			l.printFound(e.Found)
 		}
+	case app.CorpusProgress:
+		l.meter(func() string { return fmt.Sprintf("%d of %s", e.Done, words.Count(e.Of, "history")) })
 	case app.SweepProgress:
 		l.meter(func() string { return fmt.Sprintf("%d of %s", e.Done, words.Count(e.Of, "point")) })
 	}

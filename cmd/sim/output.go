@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/conform"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/checker/evidence"
+	"github.com/redlock-sim/redlock-sim/internal/corpus"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/keystory"
 	"github.com/redlock-sim/redlock-sim/internal/report"
@@ -27,6 +28,8 @@ type outputs struct {
 	Check          checkedFile        `json:"check"`
 	Compare        compare.Comparison `json:"compare"`
 	Conform        conformed          `json:"conform"`
+	CorpusCheck    corpus.Tally       `json:"corpus check"`
+	CorpusScore    corpus.Score       `json:"corpus check --answers"`
 	Doctor         doctored           `json:"doctor"`
 	Exhaust        exhausted          `json:"exhaust"`
 	List           []listed           `json:"list"`
@@ -72,6 +75,9 @@ var outputNames = map[reflect.Type]string{
 	reflect.TypeFor[conform.Check]():          "ConformCheck",
 	reflect.TypeFor[conform.Finding]():        "ConformFinding",
 	reflect.TypeFor[conformed]():              "Conform",
+	reflect.TypeFor[corpus.Tally]():           "CorpusCheck",
+	reflect.TypeFor[corpus.Score]():           "CorpusScore",
+	reflect.TypeFor[corpus.Difference]():      "CorpusDifference",
 	reflect.TypeFor[doctored]():               "Doctor",
 	reflect.TypeFor[listed]():                 "Item",
 	reflect.TypeFor[searchOut]():              "Search",

@@ -20,6 +20,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/docs"
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/campaign"
+	"github.com/redlock-sim/redlock-sim/internal/corpus"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
@@ -41,6 +42,7 @@ func TestSchemasAreDocumented(t *testing.T) {
 		"card":     {docs.AuditPage, []string{docs.ResultPage}, card.Schema},
 		"output":   {docs.OutputPage, []string{docs.ResultPage}, outputSchema},
 		"lock-log": {docs.LockLogPage, nil, lockLogSchema},
+		"corpus":   {docs.CorpusPage, nil, corpusSchema},
 	} {
 		var b bytes.Buffer
 		command := newSchemaCommand(&cli{stdout: &b})
@@ -228,6 +230,7 @@ func TestSchemasOfOutput(t *testing.T) {
 1795856081.200000 [0 h:1] "SET" "lock:a" "w1" "NX" "PX" "3000"
 1795856082.200000 [0 h:2] "DEL" "lock:a"
 `,
+		"answers.jsonl": `{"id":"virtual-0001","about":"exclusive-belief","verdict":"refused"}` + "\n",
 		"history.edn": `{:process 0, :type :invoke, :f :write, :value 1}
 {:process 0, :type :ok, :f :write, :value 1}
 {:process 1, :type :invoke, :f :read, :value nil}
@@ -261,6 +264,9 @@ func TestSchemasOfOutput(t *testing.T) {
 		{"run gc-pause --world virtual --seed 1 --json", app.ExitMet, ""},
 		{"check reports/latest/unfenced/history.jsonl --json", app.ExitUnexpected, `"counterexample"`},
 		{"check history.edn --model register --json", app.ExitUnexpected, `"first_bad"`},
+		{"corpus --out corpus --histories 20", app.ExitMet, "20 histories"},
+		{"corpus check corpus --json", app.ExitMet, `"compared"`},
+		{"corpus check corpus --answers answers.jsonl --json", app.ExitUnexpected, `"wrong"`},
 		{"observe monitor.log --keys lock:* --json", app.ExitUnexpected, `"ending"`},
 		{"compare reports/latest reports/latest --format json", app.ExitMet, `"compared"`},
 		{"conform --json,sim lock redlock", app.ExitMet, `"program"`},
@@ -280,11 +286,20 @@ func TestSchemasOfOutput(t *testing.T) {
 		if !bytes.Contains(out, []byte(c.shows)) {
 			t.Errorf("sim %s shows no %s\n%s", c.line, c.shows, out)
 		}
-		if words[0] == "run" {
+		name := words[0]
+		switch {
+		case name == "run":
 			continue // it has a schema of its own
+		case name == "corpus" && words[1] != "check":
+			validCorpus(t, filepath.Join(dir, "corpus"))
+			continue
+		case name == "corpus" && words[3] == "--answers":
+			name = "corpus check --answers"
+		case name == "corpus":
+			name = "corpus check"
 		}
-		seen[words[0]] = true
-		if n := valid(t, strictSchema(t, "output", "#/properties/"+words[0]), bytes.NewReader(out)); n != 1 {
+		seen[name] = true
+		if n := valid(t, strictSchema(t, "output", "#/properties/"+strings.ReplaceAll(name, " ", "%20")), bytes.NewReader(out)); n != 1 {
 			t.Errorf("sim %s prints %d documents", c.line, n)
 		}
 	}
@@ -302,5 +317,19 @@ func TestSchemasOfOutput(t *testing.T) {
 		if !seen[p.Key] {
 			t.Errorf("nothing is tried of sim %s", p.Key)
 		}
+	}
+}
+
+// validCorpus: each line of the index of a corpus is valid against its schema.
+func validCorpus(t *testing.T, dir string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, corpus.IndexFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, rest, _ := bytes.Cut(text, []byte("\n"))
+	valid(t, strictSchema(t, "corpus", "#/$defs/Index"), bytes.NewReader(first))
+	if n := valid(t, strictSchema(t, "corpus", "#/$defs/Entry"), bytes.NewReader(rest)); n < 15 {
+		t.Errorf("the index has %d histories", n)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/docs"
 	"github.com/redlock-sim/redlock-sim/internal/app"
+	"github.com/redlock-sim/redlock-sim/internal/corpus"
 	"github.com/redlock-sim/redlock-sim/internal/history/locklog"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
@@ -19,10 +20,10 @@ import (
 )
 
 func newSchemaCommand(a *cli) *cobra.Command {
-	topics := []string{"scenario", "lock-protocol", "lock-log", "result", "card", "output"}
+	topics := []string{"scenario", "lock-protocol", "lock-log", "corpus", "result", "card", "output"}
 	return &cobra.Command{
-		Use:   "schema [scenario|lock-protocol|lock-log|result|card|output]",
-		Short: "Print a JSON Schema: of scenario files, of the lock protocol, of lock logs, of result.json, card.json, or --json",
+		Use:   "schema [scenario|lock-protocol|lock-log|corpus|result|card|output]",
+		Short: "Print a JSON Schema: of scenario files, of the lock protocol, of lock logs, of the index of a corpus, of result.json, card.json, or --json",
 		Example: `  sim schema > scenario.schema.json
 
   and as the first line of a scenario:
@@ -30,6 +31,7 @@ func newSchemaCommand(a *cli) *cobra.Command {
 
   sim schema lock-protocol
   sim schema lock-log
+  sim schema corpus
   sim schema result
   sim schema card
   sim schema output      of what the other commands print with --json`,
@@ -48,6 +50,8 @@ func newSchemaCommand(a *cli) *cobra.Command {
 				return err
 			case "lock-log":
 				return a.printIndented(lockLogSchema(meaning(docs.LockLogPage)))
+			case "corpus":
+				return a.printIndented(corpusSchema(meaning(docs.CorpusPage)))
 			case "result":
 				return a.printIndented(report.Schema(meaning(docs.ResultPage)))
 			case "card":
@@ -74,6 +78,35 @@ func lockLogSchema(describe func(typ, field string) string) *jsonschema.Schema {
 		if p.Value.Type == "integer" && p.Key != "locklog" && p.Key != "token" {
 			p.Value.Minimum, p.Value.Maximum = "0", json.Number(strconv.FormatInt(locklog.MaxTime, 10))
 		}
+	}
+	return s
+}
+
+// corpusSchema is the JSON Schema of a line of the index of a corpus: the first, or one of the others.
+func corpusSchema(describe func(typ, field string) string) *jsonschema.Schema {
+	s := report.SchemaOf(&struct {
+		Index corpus.Index
+		Entry corpus.Entry
+	}{}, "Lines", func(typ, field string) string {
+		if typ == "Lines" {
+			return ""
+		}
+		return describe(typ, field)
+	}, jsonschema.Reflector{})
+	s.Title = "redlock-sim corpus: one line of index.jsonl"
+	s.Properties, s.Required, s.Type, s.AdditionalProperties = nil, nil, "", nil
+	s.OneOf = []*jsonschema.Schema{{Ref: "#/$defs/Index"}, {Ref: "#/$defs/Entry"}}
+	for _, d := range s.Definitions {
+		d.AdditionalProperties = jsonschema.FalseSchema
+	}
+	index, entry := s.Definitions["Index"].Properties, s.Definitions["Entry"].Properties
+	index.Value("format").Const, index.Value("version").Const = corpus.Format, corpus.Version
+	for _, source := range corpus.Sources() {
+		entry.Value("source").Enum = append(entry.Value("source").Enum, source)
+	}
+	for _, kind := range corpus.Kinds() {
+		k := s.Definitions["Damage"].Properties.Value("kind")
+		k.Enum = append(k.Enum, kind)
 	}
 	return s
 }

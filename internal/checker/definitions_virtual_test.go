@@ -45,7 +45,7 @@ func (s *stage) run(t *testing.T, seed uint64) (*history.History, checker.Option
 	i := r.IntN(len(s.variants))
 	v := s.variants[i]
 	if r.IntN(3) > 0 {
-		v.Setup.Faults.Mix = randomMix(r, v.Setup.Lock.Span())
+		v.Setup.Faults.Mix = nemesis.DrawMix(r, v.Setup.Lock.Span())
 	}
 	if r.IntN(4) == 0 {
 		v.Expect = append(v.Expect[:len(v.Expect):len(v.Expect)],
@@ -70,19 +70,6 @@ func (s *stage) run(t *testing.T, seed uint64) (*history.History, checker.Option
 func (s *stage) config(i int, v scenario.Variant, seed uint64) runner.Config {
 	return runner.Config{Scenario: s.names[i], Variant: v, Seed: seed, World: "virtual", Started: time.Unix(0, 0),
 		Open: func(spec world.Spec) (world.World, error) { return s.engine.Open(context.Background(), spec) }}
-}
-
-// randomMix is a mix of a few kinds of faults, of lengths about the lease.
-func randomMix(r *rand.Rand, ttl time.Duration) *nemesis.Mix {
-	about := func() nemesis.Distribution { return nemesis.Always(ttl/50 + time.Duration(r.Int64N(int64(2*ttl)))) }
-	m := &nemesis.Mix{Every: nemesis.Always(ttl/20 + time.Duration(r.Int64N(int64(ttl)))),
-		During: 3 * ttl, Kinds: map[string]nemesis.MixKind{}}
-	kinds := nemesis.MixKinds()
-	for range 1 + r.IntN(4) {
-		m.Kinds[pick(r, kinds)] = nemesis.MixKind{Weight: 1,
-			For: about(), By: about(), Of: pick(r, []string{"any", "any", "clients", "nodes"}), Widely: true}
-	}
-	return m
 }
 
 // longest is of how many events a history is compared at most: the page takes its time.

@@ -69,3 +69,15 @@ func (s *Schedule) runMix() {
 		}
 	}
 }
+
+// DrawMix draws a mix of a few kinds of faults, of lengths about a lease.
+func DrawMix(r *rand.Rand, lease time.Duration) *Mix {
+	about := func() Distribution { return Always(lease/50 + time.Duration(r.Int64N(int64(2*lease)))) }
+	m := &Mix{Every: Always(lease/20 + time.Duration(r.Int64N(int64(lease)))), During: 3 * lease, Kinds: map[string]MixKind{}}
+	kinds := MixKinds()
+	of := []string{"any", "any", "clients", "nodes"}
+	for range 1 + r.IntN(4) {
+		m.Kinds[kinds[r.IntN(len(kinds))]] = MixKind{Weight: 1, For: about(), By: about(), Of: of[r.IntN(len(of))], Widely: true}
+	}
+	return m
+}

@@ -153,6 +153,16 @@ type Check struct {
 	Memory  int64    `json:"memory"`
 }
 
+// Corpus asks for a corpus of lock histories.
+type Corpus struct {
+	Out string `json:"out"`
+	// Seed draws all of it.
+	Seed      uint64 `json:"seed"`
+	Histories int    `json:"histories"`
+	// Redis is the program of the real servers; empty: the redis-server of this machine.
+	Redis string `json:"redis,omitempty"`
+}
+
 // Place says what of the work is done here, how, and where it is stored. It makes no difference to what comes of it.
 type Place struct {
 	// Jobs is how many runs are made at once; 0: as many as suit the machine.

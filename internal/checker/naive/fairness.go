@@ -1,4 +1,4 @@
-package checker_test
+package naive
 
 import (
 	"github.com/redlock-sim/redlock-sim/internal/history"

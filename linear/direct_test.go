@@ -46,7 +46,7 @@ func TestDirectAnswers(t *testing.T) {
 	} {
 		h := History{Ops: c.ops}
 		p := c.problem(h)
-		r := p.Direct(h)
+		r := p.Direct(p.History)
 		if r.Outcome != c.want || !slices.Equal(r.Witness, c.witness) {
 			t.Errorf("%s: %v (%s) because of %v; want %v because of %v", c.name, r.Outcome, r.Why, r.Witness, c.want, c.witness)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,9 +52,28 @@ func valueWords(kind string) string {
 	return ""
 }
 
+// argumentsError is cobra's complaint about how many arguments there are: by which rule, how many are wanted, how many there were.
+var argumentsError = regexp.MustCompile(`^(accepts|accepts at most|accepts between|requires at least) ([0-9]+(?: and [0-9]+)?) arg\(s\), ` +
+	`(?:only )?received ([0-9]+)$`)
+
+// argumentsWords say how many arguments are wanted.
+func argumentsWords(rule, wanted string) string {
+	more := map[string]string{"accepts at most": "at most ", "accepts between": "between ", "requires at least": "at least "}[rule]
+	if wanted == "1" {
+		return more + "1 argument"
+	}
+	return more + wanted + " arguments"
+}
+
 // commandError gives cobra's complaint about a command that there is not the form of all others. Cobra has a type for neither.
 func commandError(root *cobra.Command, args []string, err error) error {
 	text := err.Error()
+	if m := argumentsError.FindStringSubmatch(text); m != nil {
+		if c, _, _ := root.Find(args); c != nil {
+			return app.Usagef("%s takes %s, not %s", strings.TrimPrefix(c.CommandPath(), "sim "), argumentsWords(m[1], m[2]), m[3]).
+				Hint("%s", strings.TrimSuffix(c.UseLine(), " [flags]"))
+		}
+	}
 	if !strings.HasPrefix(text, "unknown command ") {
 		return err
 	}

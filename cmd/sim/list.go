@@ -17,6 +17,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -116,7 +117,11 @@ func (a *cli) list(topic string, folders []string) ([]listed, error) {
 	at := slices.Index(names, topic)
 	switch {
 	case at < 0:
-		return nil, app.Usagef("nothing to list under %q", topic).Hint("sim list takes one of %s", strings.Join(names, ", "))
+		err := app.Usagef("nothing to list under %q", topic)
+		if best := yamlform.Nearest(topic, names); best != "" {
+			return nil, err.Hint("did you mean sim list %s?", best)
+		}
+		return nil, err.Hint("sim list takes one of %s", strings.Join(names, ", "))
 	case at > 0 && len(folders) > 0:
 		return nil, app.Usagef("only scenarios are in a folder").Hint("sim list %s", topic)
 	}

@@ -35,8 +35,8 @@ func (a *alphabet) ops(stamps int64) (list []Op) {
 	return list
 }
 
-// alphabets have values that are written twice, the initial one too, casses that change nothing, steps from what was never there, releases of
-// what was never granted, and lists that nobody wrote.
+// alphabets have values that are written twice, the initial one too, casses that change nothing, steps from what was never there,
+// releases of what was never granted, and lists that nobody wrote.
 func alphabets() []alphabet {
 	lock := alphabet{name: "tagged", problem: MutexProblem, most: 4, few: 4}
 	for tag := range int64(3) {
@@ -72,8 +72,8 @@ func alphabets() []alphabet {
 	return []alphabet{lock, register, chains, increments, list, jobs}
 }
 
-// TestEverySmallHistory: every history of few operations with few stamps gets from the direct algorithm what trying all orders says; the order that
-// the algorithm knows explains it, and its witness has no explanation. A history that meets the preconditions is decided.
+// TestEverySmallHistory: every history of few operations with few stamps gets from the direct algorithm what trying all orders says; the
+// order that the algorithm knows explains it, and its witness has no explanation. A history that meets the preconditions is decided.
 func TestEverySmallHistory(t *testing.T) {
 	for _, a := range alphabets() {
 		t.Run(a.name, func(t *testing.T) {

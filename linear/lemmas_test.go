@@ -647,8 +647,8 @@ func TestLemmaDeadline(t *testing.T) {
 	})
 }
 
-// TestLemmaGreedy: where deadlines never fall, the gaps can be filled if and only if each takes the step of its own that was called first, if
-// that is in time, and else the first blind step that is left. Where deadlines fall, this may fail though another way does not.
+// TestLemmaGreedy: where deadlines never fall, the gaps can be filled if and only if each takes the step of its own that was called
+// first, if that is in time, and else the first blind step that is left. Where deadlines fall, this may fail though another way does not.
 func TestLemmaGreedy(t *testing.T) {
 	type question struct{ gaps, deadlines, calls, values []int64 }
 	lemma(t, lemmaRounds(t), func(r *rand.Rand, keep bool) (meets, holds bool, of any) {

@@ -20,6 +20,7 @@ func TestCheckWitness(t *testing.T) {
 		{Kind: CAS, A: 6, B: 7, Call: 30, Return: 40, Maybe: true},
 	}}
 	p := Problem{History: h, Model: Cell(0)}
+	const after = " after the operations before it"
 	for _, c := range []struct {
 		order []int
 		want  string
@@ -35,11 +36,11 @@ func TestCheckWitness(t *testing.T) {
 		{[]int{-1}, "place 0 of the order, operation -1: the history has 5 operations"},
 		{[]int{0, 2, 1}, "place 2 of the order, operation 1: it returned at 12, before operation 2 was called, at 20; " +
 			"the order has them the other way round"},
-		{[]int{1, 0, 2}, "place 0 of the order, operation 1: the model register does not allow this read (a 5, b 0) after the operations before it"},
-		{[]int{0, 1, 3, 2}, "place 3 of the order, operation 2: the model register does not allow this cas (a 5, b 6) after the operations before it"},
+		{[]int{1, 0, 2}, "place 0 of the order, operation 1: the model register does not allow this read (a 5, b 0)" + after},
+		{[]int{0, 1, 3, 2}, "place 3 of the order, operation 2: the model register does not allow this cas (a 5, b 6)" + after},
 		// An optional operation may come late, and not early.
 		{[]int{0, 1, 2, 4, 3}, ""},
-		{[]int{0, 4, 1, 2}, "place 1 of the order, operation 4: the model register does not allow this cas (a 6, b 7) after the operations before it"},
+		{[]int{0, 4, 1, 2}, "place 1 of the order, operation 4: the model register does not allow this cas (a 6, b 7)" + after},
 	} {
 		err := p.CheckWitness(c.order)
 		if got := fmt.Sprint(err); got != c.want && (err != nil || c.want != "") {

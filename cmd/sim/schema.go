@@ -22,8 +22,9 @@ import (
 func newSchemaCommand(a *cli) *cobra.Command {
 	topics := []string{"scenario", "lock-protocol", "lock-log", "corpus", "result", "card", "output"}
 	return &cobra.Command{
-		Use:   "schema [scenario|lock-protocol|lock-log|corpus|result|card|output]",
-		Short: "Print a JSON Schema: of scenario files, of the lock protocol, of lock logs, of the index of a corpus, of result.json, card.json, or --json",
+		Use: "schema [scenario|lock-protocol|lock-log|corpus|result|card|output]",
+		Short: "Print a JSON Schema: of scenario files, of the lock protocol, of lock logs, of the index of a corpus, " +
+			"of result.json, card.json, or --json",
 		Example: `  sim schema > scenario.schema.json
 
   and as the first line of a scenario:

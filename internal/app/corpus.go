@@ -279,7 +279,8 @@ func (m *corpusMaker) runOf(r *rand.Rand, source corpus.Source, s corpusSubject,
 		return nil, m.ctx.Err()
 	}
 	run := corpus.Run{ID: id, Source: source, History: out.History, GrantWithin: int64(v.Setup.GrantWithin),
-		Expected: map[checker.Property]checker.Verdict{}, Origin: corpus.Origin{Scenario: s.scenario.Name, Variant: v.Name, Seed: out.History.Header.Seed,
+		Expected: map[checker.Property]checker.Verdict{},
+		Origin: corpus.Origin{Scenario: s.scenario.Name, Variant: v.Name, Seed: out.History.Header.Seed,
 			Lock: v.Setup.Lock.Algorithm, Mistakes: v.Setup.Lock.Mistakes.Rules(), Workload: string(v.Setup.Workload.Kind), AsIs: asIs}}
 	for _, x := range v.Expect {
 		run.Expected[x.Property] = x.Verdict
@@ -324,7 +325,8 @@ func (m *corpusMaker) damaged(r *rand.Rand, n, attempt int, id string) (*corpus.
 	return base.DamageWith(m.ctx, kind, r, id)
 }
 
-// expecting are the variants that expect a property to hold: there it had chances to fail. Where there are none, or no property is named, all.
+// expecting are the variants that expect a property to hold: there it had chances to fail. Where there are none, or no property is named,
+// all.
 func (m *corpusMaker) expecting(p checker.Property) []corpusSubject {
 	list := slices.DeleteFunc(slices.Clone(m.subjects), func(s corpusSubject) bool {
 		return !slices.Contains(s.variant.Expect, scenario.ExpectedVerdict{Property: p, Verdict: checker.Holds})
@@ -335,8 +337,8 @@ func (m *corpusMaker) expecting(p checker.Property) []corpusSubject {
 	return list
 }
 
-// CheckCorpus judges the histories of a corpus, and says where a judge says something else than a label. answers is a file with what another
-// checker says; empty: nobody else is asked.
+// CheckCorpus judges the histories of a corpus, and says where a judge says something else than a label. answers is a file with what
+// another checker says; empty: nobody else is asked.
 func (e *Env) CheckCorpus(ctx context.Context, dir, answers string, l Listener) (t *corpus.Tally, s *corpus.Score, err error) {
 	f, err := corpus.Open(dir)
 	if err != nil {

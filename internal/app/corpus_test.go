@@ -68,7 +68,8 @@ func TestCorpusRepeats(t *testing.T) {
 	}
 }
 
-// TestCorpusLabels: all kinds of damage are there, each violates what it says, and all judges agree with the labels, which are of all verdicts.
+// TestCorpusLabels: all kinds of damage are there, each violates what it says, and all judges agree with the labels, which are of all
+// verdicts.
 func TestCorpusLabels(t *testing.T) {
 	t.Parallel()
 	dir, index := aCorpus(t, 7)

@@ -229,7 +229,8 @@ func (c *changed) late(yield func(*history.History) bool) {
 
 func (c *changed) refused(yield func(*history.History) bool) {
 	for i := range c.Events {
-		if c.Events[i].Value.Accepted().V && !yield(c.edit(i, func(e *history.Event) { e.Value.OwnOutcome().Accepted = history.SomeBool(false) })) {
+		if c.Events[i].Value.Accepted().V &&
+			!yield(c.edit(i, func(e *history.Event) { e.Value.OwnOutcome().Accepted = history.SomeBool(false) })) {
 			return
 		}
 	}

@@ -82,8 +82,8 @@ func logOf(t *testing.T, list []told) string {
 	return b.String()
 }
 
-// naiveClocks decides properties as docs/reference/properties.md ("Lock logs") has it, and asks of each way in which the clocks of two clients
-// can be apart what would be so then.
+// naiveClocks decides properties as docs/reference/properties.md ("Lock logs") has it, and asks of each way in which the clocks of two
+// clients can be apart what would be so then.
 type naiveClocks struct {
 	list, granted []told
 	bound         int64

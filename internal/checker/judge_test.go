@@ -297,7 +297,8 @@ func TestDisagreementIsUnknown(t *testing.T) {
 	// Above what porcupine confirms, an order that explains nothing is found out, too.
 	d.problem.Order = func(h linear.History) ([]int, bool) { return make([]int, len(h.Ops)), true }
 	many := slices.Repeat(two, ConfirmUpTo)
-	if r := d.decide(many, true); r.Outcome != linear.Undecided || !strings.Contains(r.Why, "explains nothing: place 1 of the order, operation 0") {
+	if r := d.decide(many, true); r.Outcome != linear.Undecided ||
+		!strings.Contains(r.Why, "explains nothing: place 1 of the order, operation 0") {
 		t.Errorf("of a wrong order: %v (%s)", r.Outcome, r.Why)
 	}
 }

@@ -21,8 +21,8 @@ type Answer struct {
 type Score struct {
 	Labels int `json:"labels"`
 	Right  int `json:"right"`
-	// FalseAlarms say violated of what is not, Missed say that something holds which is violated. Undecided say unknown of what is
-	// known, and Rash say of something that it holds where it cannot be known. NotRefused were read though they are no history, WronglyRefused the
+	// FalseAlarms say violated of what is not, Missed say that something holds which is violated. Undecided say unknown of what is known,
+	// and Rash say of something that it holds where it cannot be known. NotRefused were read though they are no history, WronglyRefused the
 	// other way round.
 	FalseAlarms    int `json:"false_alarms"`
 	Missed         int `json:"missed"`
@@ -102,7 +102,7 @@ func (s *Score) count(id, about, label string, answers map[[2]string]string) (an
 		s.NotAnswered++
 		return 0
 	}
-	kind := &s.Right
+	var kind *int
 	switch {
 	case said == label:
 		s.Right++

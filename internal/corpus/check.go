@@ -286,7 +286,8 @@ func (e *Entry) checkModels(ctx context.Context, text []byte, t *Tally) {
 			continue
 		}
 		t.compare(e, m.Model, Checker, m.Verdict.String(), r.Verdict.String(), r.Why)
-		if v, err := evidence.Reference(ctx, bytes.NewReader(text), m.options(), mostOperations, mostUnknown); err == nil && v != checker.Unknown {
+		v, err := evidence.Reference(ctx, bytes.NewReader(text), m.options(), mostOperations, mostUnknown)
+		if err == nil && v != checker.Unknown {
 			t.compare(e, m.Model, Porcupine, m.Verdict.String(), v.String(), "")
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 )
 
-// Format and Version name what stands in the first line of an index. The version changes where the same seed gives other histories or labels
-// because of this package, and where a field changes its meaning.
+// Format and Version name what stands in the first line of an index. The version changes where the same seed gives other histories or
+// labels because of this package, and where a field changes its meaning.
 const (
 	Format  = "redlock-sim-corpus"
 	Version = 1

@@ -149,7 +149,8 @@ func moveAnswer(r *rand.Rand, h *history.History) string {
 				}
 				h.Events = slices.Insert(slices.Delete(h.Events, grant.answer, grant.answer+1), to, e)
 				renumber(h)
-				return fmt.Sprintf("the answer that gave %s the lock was moved from %s to %s, when %s still had it", asker, instant(was), instant(e.Time), holder)
+				return fmt.Sprintf("the answer that gave %s the lock was moved from %s to %s, when %s still had it",
+					asker, instant(was), instant(e.Time), holder)
 			}
 		}
 	}
@@ -171,7 +172,8 @@ func dropRelease(r *rand.Rand, h *history.History) string {
 	return ""
 }
 
-// swapTokens gives two grants, one of which was asked for after the other was answered, each the token of the other, with all that was done under them left.
+// swapTokens gives two grants, one of which was asked for after the other was answered, each the token of the other, with all that was
+// done under them left.
 func swapTokens(r *rand.Rand, h *history.History) string {
 	grants := answered(h, history.Acquire, history.OK)
 	for _, p := range shuffled(r, slices.Clone(grants)) {
@@ -213,19 +215,18 @@ func delayEffect(r *rand.Rand, h *history.History) string {
 			ends = append(ends, until.V())
 		}
 	}
-	for _, i := range shuffled(r, indices(h, func(e *history.Event) bool {
+	effects := indices(h, func(e *history.Event) bool {
 		return e.F == history.Effect && e.Value.Accepted().V && e.Value.Op() == history.Write
-	})) {
-		if len(ends) == 0 {
-			break
-		}
-		e := &h.Events[i]
-		x := e.Value.OwnOutcome()
-		was := x.At
-		x.At = history.Some(slices.Max(ends) + x.AtError + 1)
-		return fmt.Sprintf("the write of %s took effect at %s instead of %s", e.Value.Client, instant(time.Duration(x.At.V())), instant(time.Duration(was.V())))
+	})
+	if len(ends) == 0 || len(effects) == 0 {
+		return ""
 	}
-	return ""
+	e := &h.Events[effects[r.IntN(len(effects))]]
+	x := e.Value.OwnOutcome()
+	was := x.At
+	x.At = history.Some(slices.Max(ends) + x.AtError + 1)
+	return fmt.Sprintf("the write of %s took effect at %s instead of %s",
+		e.Value.Client, instant(time.Duration(x.At.V())), instant(time.Duration(was.V())))
 }
 
 func indices(h *history.History, so func(*history.Event) bool) (list []int) {
@@ -283,7 +284,8 @@ func dropKeys(r *rand.Rand, h *history.History) string {
 			continue
 		}
 		remove(h, which...)
-		return fmt.Sprintf("what the nodes told of the keys of the grant of %s at %s was dropped: %d events", e.Process, instant(e.Time), len(which))
+		return fmt.Sprintf("what the nodes told of the keys of the grant of %s at %s was dropped: %d events",
+			e.Process, instant(e.Time), len(which))
 	}
 	return ""
 }

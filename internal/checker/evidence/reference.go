@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/linear"
 )
 
-// Reference asks porcupine alone what Check decides by all ways. most bounds the operations of one part, and mostUnknown those of unknown outcome among
-// them: above them it is unknown at once, so that the answer does not depend on how fast the machine is.
+// Reference asks porcupine alone what Check decides by all ways. most bounds the operations of one part, and mostUnknown those of unknown
+// outcome among them: above them it is unknown at once, so that the answer does not depend on how fast the machine is.
 func Reference(ctx context.Context, r io.Reader, o Options, most, mostUnknown int) (checker.Verdict, error) {
 	b, _, err := build(r, o)
 	if err != nil {

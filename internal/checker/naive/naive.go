@@ -81,8 +81,8 @@ func naivelyLifted(h *history.History, id int) bool {
 func Properties() []checker.Property { return slices.Sorted(maps.Keys(naiveJudges)) }
 
 // Judge judges properties by the page alone. The verdict 0 says that there is no opinion: what the page asks for has too many
-// possibilities to be tried one by one. Of the options it reads Faults, Until and GrantWithin. Its time grows with the cube of the events and faster:
-// it is for histories of some hundred.
+// possibilities to be tried one by one. Of the options it reads Faults, Until and GrantWithin. Its time grows with the cube of the
+// events and faster: it is for histories of some hundred.
 func Judge(h *history.History, properties []checker.Property, o checker.Options) map[checker.Property]checker.Verdict {
 	verdicts := map[checker.Property]checker.Verdict{}
 	ordered, finished := true, false

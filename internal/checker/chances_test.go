@@ -38,7 +38,7 @@ var turns = map[checker.Property]struct {
 	checker.OwnerRelease:     {"another client releases or renews a key, or releases it where it was set again", (*changed).touched},
 	checker.DeadlockFree:     {"a grant, and all that follows it, comes later by more than the bound", (*changed).delayed},
 	checker.MinorityTolerant: {"a grant, and all that follows it, comes later by more than the bound", (*changed).delayed},
-	checker.Fairness:         {"all attempts of others that came later are granted at once, or a client is never answered", (*changed).overtaken},
+	checker.Fairness:         {"all later attempts of others are granted at once, or a client is never answered", (*changed).overtaken},
 	checker.NoOrphanLock:     {"a key has no TTL, its node tells who set it, and nobody touches it any more, or ever did", (*changed).kept},
 	checker.NothingStays:     {"a key has no TTL, its node tells who set it, and nobody touches it any more, or ever did", (*changed).kept},
 	checker.NoResurrection:   {"a renewal sets the keys of a grant once more", (*changed).revived},

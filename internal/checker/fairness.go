@@ -58,10 +58,12 @@ func judgeFairness(_ context.Context, j *judge, o Options) Finding {
 		return q.overtakenFinding(f, first)
 	}
 	if h.MostOvertakes > 0 {
-		return f.noViolation("too few clients asked while another one waited", "nobody who waited bore more than %s to clients that asked later (%d %s)",
+		return f.noViolation("too few clients asked while another one waited",
+			"nobody who waited bore more than %s to clients that asked later (%d %s)",
 			words.Count(h.MostOvertakes, "grant"), f.Effort.Chances, f.Effort.What())
 	}
-	return f.noViolation("no client asked while another one waited", "nobody who waited was overtaken (%d %s)", f.Effort.Chances, f.Effort.What())
+	return f.noViolation("no client asked while another one waited",
+		"nobody who waited was overtaken (%d %s)", f.Effort.Chances, f.Effort.What())
 }
 
 func (j *judge) newQueue(allowance time.Duration) *queue {
@@ -157,7 +159,8 @@ func (q *queue) overtakenFinding(f Finding, o *overtaken) Finding {
 		assumption = servesAll
 	}
 	c := &Counterexample{From: f.Effort.Chances, Impossible: decides.Return, Assumption: string(assumption)}
-	c.Operations = []CounterOp{{Client: o.client, Op: "waits for " + lock, Events: sortedEvents(call, back), From: o.asked, To: min(o.end, q.End),
+	c.Operations = []CounterOp{{Client: o.client, Op: "waits for " + lock, Events: sortedEvents(call, back),
+		From: o.asked, To: min(o.end, q.End),
 		Believed: "whoever asks first gets " + lock + " first", True: "others that asked later got it"}}
 	s := q.newStory()
 	s.decidedBy(decides.Return)

@@ -69,7 +69,7 @@ func TestEachMistakeShows(t *testing.T) {
 			_, r := l.Acquire()
 			return [2]bool{r.Outcome == lock.OK, tb.held("") == 1}
 		}, [2]bool{false, true}, [2]bool{true, false}},
-		{"a place in the line lasts from when its waiter came", lock.Mistakes{PlaceOnce: true}, secondInLine(600 * time.Millisecond), false, true},
+		{"a place in the line is not renewed", lock.Mistakes{PlaceOnce: true}, secondInLine(600 * time.Millisecond), false, true},
 		{"a place in the line stays", lock.Mistakes{PlaceForever: true}, func(t *testing.T, m lock.Mistakes) any {
 			tb, sit := line(t, m)
 			first, second := sit("c1"), sit("c2")

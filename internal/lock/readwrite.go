@@ -60,9 +60,9 @@ func uncountReader(l *single, g Grant) Result {
 	return deleted(l.do(command.Eval(uncountReaderScript, []string{l.Key})), "")
 }
 
-// takeModeScript removes who has ended, and adds a reader where no writer is or waits, or a writer where nobody is. A writer is alone, so it
-// is the first. The key ends with the last that was added: all are added for the same time. A writer that is refused waits for ARGV[3] ms:
-// it leaves a key, and asks again.
+// takeModeScript removes who has ended, and adds a reader where no writer is or waits, or a writer where nobody is. A writer is alone, so
+// it is the first. The key ends with the last that was added: all are added for the same time. A writer that is refused waits for ARGV[3]
+// ms: it leaves a key, and asks again.
 var takeModeScript = command.NewScript("take-mode", `
 local time = redis.call('time')
 local now = tonumber(ARGV[4] or time[1] * 1000 + math.floor(time[2] / 1000))

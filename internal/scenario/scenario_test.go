@@ -312,7 +312,7 @@ func TestShippedScenarios(t *testing.T) {
 			if len(v.Expect) == 0 {
 				t.Errorf("%s: expects nothing of variant %s", file, v.Name)
 			}
-			for _, p := range checker.Demanded(checker.Subject{Workload: v.Setup.Workload.Kind, Shares: v.Setup.Shares(), InOrder: v.Setup.InOrder()}) {
+			for _, p := range checker.Demanded(v.Setup.Subject()) {
 				// What is expected of backed-grant follows from what is of exclusive-lease.
 				if p != checker.BackedGrant && !slices.ContainsFunc(v.Expect, func(e scenario.ExpectedVerdict) bool { return e.Property == p }) {
 					t.Errorf("%s: does not say what it expects of %s in variant %s", file, p, v.Name)

@@ -265,8 +265,8 @@ func (l *Looks) failover(ctx context.Context, old, taken *member, mine func(key 
 	}
 }
 
-// sawAll reports that all commands since an instant were seen, but for those of the moment in which the server closed all connections, as it
-// does when it becomes a primary.
+// sawAll reports that all commands since an instant were seen, but for those of the moment in which the server closed all connections, as
+// it does when it becomes a primary.
 func (k *look) sawAll(since time.Time) bool {
 	if k.WithoutMonitor {
 		return false

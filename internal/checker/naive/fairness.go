@@ -41,8 +41,8 @@ func (t *terms) fairness() answer {
 // attempt: "An attempt is an `acquire` that does not say `inner`."
 func attempt(p *op) bool { return p.f == history.Acquire && !p.asked.Inner() }
 
-// asksLater: "of another client and the same lock", and "invoked later than that attempt by more than the allowance. The allowance is a tenth
-// of the TTL, without a TTL a tenth of `grant_within`."
+// asksLater: "of another client and the same lock", and "invoked later than that attempt by more than the allowance. The allowance is a
+// tenth of the TTL, without a TTL a tenth of `grant_within`."
 func (t *terms) asksLater(o, p *op) bool {
 	return o.client != p.client && o.lock == p.lock && o.call-p.call > t.allowance()
 }

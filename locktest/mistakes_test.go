@@ -55,6 +55,9 @@ var beyond = map[string]string{
 	"redirections":    "there is no Redis Cluster",
 	"extend_enough":   "the lock tells of no loss here",
 	"permit_ends":     "no lock has permits here",
+	"place_renewed":   "no lock is asked here whether it serves in order",
+	"place_ends":      "no lock is asked here whether it serves in order",
+	"writer_waits":    "no lock has readers here",
 	"entries":         "no client asks again inside its section here",
 	"give_up":         "the lock tries again for longer than others hold it",
 }

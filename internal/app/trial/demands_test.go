@@ -81,8 +81,8 @@ func TestMistakenLocksDoNotMeetWhatIsDemanded(t *testing.T) {
 	found := 0
 	shipped(t, func(s *scenario.Scenario, v scenario.Variant) {
 		made := v.Setup.Lock.Mistakes
-		if made == (lock.Mistakes{}) && !slices.Contains(mistaken, v.Setup.Lock.Algorithm) || made.IgnoreWait {
-			return // nobody must WAIT
+		if made == (lock.Mistakes{}) && !slices.Contains(mistaken, v.Setup.Lock.Algorithm) || made.IgnoreWait || made.ReadersPass {
+			return // nobody must WAIT, nor let a writer go first
 		}
 		own := scenario.Describe(v.Setup.Lock, "")
 		v = v.Demanding(&own)

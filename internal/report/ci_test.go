@@ -339,3 +339,42 @@ func TestTrace(t *testing.T) {
 func TestIndexGolden(t *testing.T) {
 	reporttest.SameAs(t, "index.html", []byte(write(t, func(b *bytes.Buffer) error { return report.WriteIndex(b, entries()[:4]) })))
 }
+
+// A row that is not opened says all verdicts that were reached and are not the expected ones, before those that are undecided, which have
+// the colour of the legend and alone are cut.
+func TestIndexRowSaysTheViolatedFirst(t *testing.T) {
+	r := reporttest.GCPause()
+	r.Met = false
+	v := &r.Variants[0]
+	v.Met, v.Properties = false, nil
+	for i, name := range checker.Properties()[:8] {
+		p := report.PropertyResult{Name: name, Verdict: checker.Unknown, Expected: checker.Holds, Why: fmt.Sprint("doubt ", i)}
+		if i > 3 {
+			p.Verdict, p.Why = checker.Violated, fmt.Sprint("broken ", i)
+		}
+		v.Properties = append(v.Properties, p)
+	}
+	row := func() string {
+		doc := write(t, func(b *bytes.Buffer) error { return report.WriteIndex(b, []report.IndexEntry{{Result: r}}) })
+		_, doc, _ = strings.Cut(doc, `<span class="reasons">`)
+		doc, _, _ = strings.Cut(doc, "</summary>")
+		return doc
+	}
+	got := row()
+	for i := 4; i < 8; i++ {
+		if !strings.Contains(got, fmt.Sprint("broken ", i)) {
+			t.Errorf("the row does not say that property %d is violated:\n%s", i, got)
+		}
+	}
+	if strings.Contains(got, "doubt") || !strings.Contains(got, "and 4 more") || strings.Count(got, `class="why unsafe"`) != 4 {
+		t.Errorf("what is undecided is not counted alone:\n%s", got)
+	}
+	for i := 4; i < 7; i++ {
+		v.Properties[i].Verdict, v.Properties[i].Met = checker.Holds, true
+	}
+	got = row()
+	if strings.Index(got, "broken 7") > strings.Index(got, "doubt 0") || strings.Count(got, `class="why undecided"`) != 2 ||
+		!strings.Contains(got, "and 2 more") {
+		t.Errorf("what is violated is not first, or what is undecided is not in its colour:\n%s", got)
+	}
+}

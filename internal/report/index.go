@@ -104,8 +104,8 @@ type indexCase struct {
 	Guarantee             string
 	Tags                  []string
 	Badge                 page.Badge
-	// Reasons say what is not as expected, and why. More is how many are not among them.
-	Reasons []string
+	// Reasons say what is not as expected, and why: what was reached before what is undecided. More is how many are not among them.
+	Reasons []indexReason
 	More    int
 	// Counts are how often each verdict came.
 	Counts []indexCount
@@ -122,6 +122,9 @@ type indexCase struct {
 	worst    outcome
 	took     time.Duration
 }
+
+// indexReason is why a scenario is not as expected, in the colour Class.
+type indexReason struct{ Class, Text string }
 
 type indexCount struct {
 	Badge page.Badge
@@ -154,6 +157,8 @@ type indexCell struct {
 	Verdicts         string
 	Link, Why, Aside string
 	Loud             bool
+	// Undecided: it is loud, and no verdict was reached, or none that can be blamed on anybody.
+	Undecided bool
 }
 
 // slowCase is a scenario that took long: Share is its time in percent of the longest.
@@ -319,27 +324,39 @@ func when(r *Result) string {
 	return at.Format("2006-01-02 15:04")
 }
 
-// mostReasons bounds what a row says without being opened.
-const mostReasons = 3
+// A row that is not opened says what is not as expected, up to mostReasons; of what is undecided only up to mostDoubts reasons in all.
+const (
+	mostReasons = 20
+	mostDoubts  = 3
+)
 
 func (c *indexCase) reasons(first *Result) {
-	var list []string
+	var wrong, doubts []indexReason
+	add := func(undecided bool, text string) {
+		if undecided {
+			doubts = append(doubts, indexReason{"undecided", text})
+		} else {
+			wrong = append(wrong, indexReason{"unsafe", text})
+		}
+	}
 	if first.Error != "" {
-		list = append(list, first.Error)
+		add(false, first.Error)
 	}
 	for i := range c.Variants {
 		v := &c.Variants[i]
 		if isLoud(v.worst) && v.Trouble != "" && v.Trouble != first.Error {
-			list = append(list, v.Variant+": "+v.Trouble)
+			add(v.worst != failed, v.Variant+": "+v.Trouble)
 		}
 		for _, cell := range v.Cells {
 			if cell.Loud {
 				reason := fmt.Sprintf("%s: %s %s, %s: %s", v.Variant, cell.Property, cell.Badge.Word, cell.Aside, cell.Why)
-				list = append(list, strings.TrimSuffix(reason, ": "))
+				add(cell.Undecided, strings.TrimSuffix(reason, ": "))
 			}
 		}
 	}
-	c.Reasons, c.More = list[:min(len(list), mostReasons)], max(0, len(list)-mostReasons)
+	shown := min(len(wrong), mostReasons)
+	doubtful := min(len(doubts), max(0, mostDoubts-shown))
+	c.Reasons, c.More = slices.Concat(wrong[:shown], doubts[:doubtful]), len(wrong)-shown+len(doubts)-doubtful
 }
 
 // changesSince says which variants of a scenario did not come out as they did before.
@@ -426,7 +443,7 @@ func repeatedRows(g *repeated, entryOf map[*Result]IndexEntry) (rows []indexRow)
 }
 
 func repeatedCell(row *repeatedRow, link string) indexCell {
-	c := indexCell{Property: row.property, Why: row.Why, Loud: len(row.off) > 0, Link: PropertyLink(link, row.property), Aside: row.often()}
+	c := indexCell{Property: row.property, Why: row.Why, Loud: len(row.off) > 0, Undecided: len(row.off) > 0 && !row.reached, Link: PropertyLink(link, row.property), Aside: row.often()}
 	came := row.verdicts()
 	c.Badge = verdictBadge(came[0].verdict)
 	for _, v := range came {
@@ -451,7 +468,7 @@ func isLoud(o outcome) bool { return o != asExpected && o != notApplicable }
 
 func indexCellOf(p *PropertyResult, link string) indexCell {
 	c := indexCell{Property: p.Name, Badge: verdictBadge(p.Verdict), Verdicts: p.Verdict.String(),
-		Why: p.Why, Loud: !p.Met, Link: PropertyLink(link, p.Name)}
+		Why: p.Why, Loud: !p.Met, Undecided: isUndecided(p), Link: PropertyLink(link, p.Name)}
 	if p.Expected != 0 || p.ByDesign || p.Verdict != checker.Holds {
 		c.Aside = expectationWords(p)
 	}

@@ -28,6 +28,8 @@ type repeatedRow struct {
 	Counted
 	// off are the runs that did not come out as expected.
 	off []*Result
+	// reached: in one of them at least a verdict was reached that is not the expected one.
+	reached bool
 }
 
 // sameScenario tells runs of one scenario from those of another with its name.
@@ -64,6 +66,7 @@ func (g *repeated) count() {
 				p := &v.Properties[j]
 				if row := g.row(v.Name, p.Name, cells); !p.Met {
 					row.off = append(row.off, r)
+					row.reached = row.reached || isUnexpected(p)
 				}
 			}
 		}

@@ -271,11 +271,28 @@ func (a *cli) concludeRuns(ctx context.Context, s *app.Suite, f runFlags) error 
 		return err
 	}
 	if !f.json && len(results) > 0 {
+		if err := a.nameSurprises(s, results); err != nil {
+			return err
+		}
 		if err := report.WriteSummaryLine(a.stdout, results, len(s.Errors), s.Took, a.textOptions()); err != nil {
 			return err
 		}
 	}
 	return s.Verdict(ctx)
+}
+
+// nameSurprises names in the last lines of a suite what is not as expected, and its reports.
+func (a *cli) nameSurprises(s *app.Suite, results []*report.Result) error {
+	if len(s.Units) == 1 {
+		return nil
+	}
+	paths := make(map[*report.Result]string)
+	for _, t := range s.Done {
+		if t != nil && t.Result != nil {
+			paths[t.Result] = shortPath(t.Report)
+		}
+	}
+	return report.WriteNames(a.stdout, results, func(r *report.Result) string { return paths[r] }, a.textOptions())
 }
 
 // tellSuite tells of a suite what was not told of its runs: what does not apply, what is not as expected, and how often what came.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/report/terminal"
 )
 
@@ -68,4 +69,59 @@ func TestTextDoesNotContradictItself(t *testing.T) {
 	if got := text(t, r); strings.Count(got, "; the verdicts judge what was recorded") != 2 {
 		t.Errorf("it does not say on what the verdicts rest:\n%s", got)
 	}
+}
+
+// The last lines of a suite name each verdict that is not as expected and its report, unexpected ones first, each once, and only so many.
+func TestNamesOfWhatIsNotAsExpected(t *testing.T) {
+	names := func(o terminal.Options, results ...*report.Result) string {
+		var b bytes.Buffer
+		at := func(r *report.Result) string { return "out/" + r.Scenario + "/report.html" }
+		if err := report.WriteNames(&b, results, at, o); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	one := func(scenario string, expected, verdict checker.Verdict) *report.Result {
+		return &report.Result{Scenario: scenario, Variants: []report.Variant{{Name: "default", Properties: []report.PropertyResult{
+			{Name: checker.ExclusiveLease, Expected: expected, Verdict: verdict, Met: expected == verdict}}}}}
+	}
+	fine, broken := one("fine", checker.Holds, checker.Holds), one("broken", checker.Holds, checker.Violated)
+	doubtful, unseen := one("doubtful", checker.Holds, checker.Unknown), one("unseen", checker.Violated, checker.Holds)
+	got := names(terminal.Options{}, fine, doubtful, broken, unseen, broken)
+	want := "unexpected  broken / default: exclusive-lease violated, expected holds, in 2 runs   out/broken/report.html\n" +
+		"unexpected  unseen / default: exclusive-lease holds, expected violated   out/unseen/report.html\n" +
+		"undecided   doubtful / default: exclusive-lease unknown, expected holds   out/doubtful/report.html\n"
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if got := names(terminal.Options{}, fine); got != "" {
+		t.Errorf("all is as expected, and yet: %s", got)
+	}
+	var many []*report.Result
+	for i := range 25 {
+		many = append(many, one(string(rune('a'+i)), checker.Holds, checker.Violated))
+	}
+	got = names(terminal.Options{}, many...)
+	if strings.Count(got, "\n") != 21 || !strings.HasSuffix(got, "and 5 more: see the suite's page\n") {
+		t.Errorf("25 are named so:\n%s", got)
+	}
+}
+
+// Where a violation was expected and did not show, the story is not that of an expected violation in another variant.
+func TestTextSaysWhatWasNotSeen(t *testing.T) {
+	r := reporttest.GCPause()
+	if got := text(t, r); !strings.Contains(got, "What happened in unfenced") {
+		t.Fatalf("there is no story:\n%s", got)
+	}
+	for i := range r.Variants[1].Properties {
+		if p := &r.Variants[1].Properties[i]; p.Verdict == checker.Holds {
+			p.Expected, p.Met = checker.Violated, false
+			want := "  Expected and not seen\n    fenced: a violation of " + string(p.Name) + ", which holds: " + p.Why
+			if got := text(t, r); !strings.Contains(got, want[:100]) || strings.Contains(got, "What happened") {
+				t.Errorf("no %q alone in\n%s", want, got)
+			}
+			return
+		}
+	}
+	t.Fatal("nothing holds")
 }

@@ -236,10 +236,10 @@ func verdictTone(p *PropertyResult) terminal.Tone {
 	return terminal.Good
 }
 
-// stories tells what happened: in every variant with an unexpected violation,
-// and otherwise in the one that the scenario is most about.
+// stories tells what happened: in every variant with an unexpected violation, and what was expected and did not happen; if there is
+// neither, in the variant that the scenario is most about.
 func (p *printer) stories(r *Result) {
-	told := false
+	told := p.notSeen(r)
 	for i := range r.Variants {
 		if lead := leadOf(&r.Variants[i]); lead != nil && isUnexpected(lead) {
 			p.story(r, &r.Variants[i], lead)
@@ -265,6 +265,29 @@ func (p *printer) stories(r *Result) {
 	if best != nil {
 		p.story(r, &r.Variants[of], best)
 	}
+}
+
+// notSeen says which violations were expected, and did not show; it reports whether there are any.
+func (p *printer) notSeen(r *Result) (any bool) {
+	for i := range r.Variants {
+		v := &r.Variants[i]
+		for j := range v.Properties {
+			pr := &v.Properties[j]
+			if !isUnexpected(pr) || pr.Expected != checker.Violated {
+				continue
+			}
+			if !any {
+				p.Print("  ", p.Paint(terminal.Strong, "Expected and not seen"), "\n")
+				any = true
+			}
+			text := fmt.Sprintf("a violation of %s, which %s", pr.Name, verdictWord(pr.Verdict))
+			if pr.Why != "" {
+				text += ": " + pr.Why
+			}
+			p.Labelled(4, plain.Text(v.Name), text, terminal.Bad)
+		}
+	}
+	return any
 }
 
 func (p *printer) story(r *Result, v *Variant, lead *PropertyResult) {

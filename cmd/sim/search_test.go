@@ -52,3 +52,24 @@ func TestSearchesThatTellNothing(t *testing.T) {
 		}
 	}
 }
+
+// Reasons that differ in figures and names alone are one, the most frequent comes first, and together they are all runs that did not judge.
+func TestReasonsOfASearchAddUp(t *testing.T) {
+	reason := func(p checker.Property, runs uint64, why string) explore.Reason {
+		return explore.Reason{Property: p, Why: why, Runs: runs}
+	}
+	r := &explore.Report{Runs: 2000, Reasons: []explore.Reason{
+		reason(checker.DeadlockFree, 24, "0 grants was lost at 3 s by \"z\""), reason(checker.DeadlockFree, 978, "1 grant was lost at 2.5 ms by \"x\""),
+		reason(checker.DeadlockFree, 22, "3 grants was lost at 17 ms by \"y\""), reason(checker.ExclusiveLease, 7, "another property"),
+		reason(checker.DeadlockFree, 100, "nobody tried"), reason(checker.DeadlockFree, 10, "rare"), reason(checker.DeadlockFree, 9, "rarer"),
+	}}
+	got := strings.Join(whyNot(r, checker.DeadlockFree, 1500), "; ")
+	want := `1 grant was lost at 2.5 ms by "x" (1024 runs, some with other figures); nobody tried (100 runs); rare (10 runs); ` +
+		"other reasons (366 runs)"
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if got := whyNot(r, checker.DeadlockFree, 1134); len(got) != mostReasons {
+		t.Errorf("others where there are none: %q", got)
+	}
+}

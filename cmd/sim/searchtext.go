@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -202,7 +204,7 @@ func searchPage(result *app.SearchResult, html string) (page report.Rates, err e
 	case app.LostMany(&r):
 		page.Lead += " " + result.Untold + "."
 	case len(r.Classes) == 0:
-		page.Lead += " Nothing was found. " + strings.Join(app.Worth(search.Properties, &r), ". ") + "."
+		page.Lead += " " + strings.Join(app.Worth(search.Properties, &r), ". ") + "."
 	}
 	for _, c := range r.Classes {
 		page.Classes = append(page.Classes, report.RateLine{Name: c.Name, All: c.Runs, Rate: app.ShareOf(c, &r)})
@@ -223,6 +225,7 @@ func searchPage(result *app.SearchResult, html string) (page report.Rates, err e
 		page.Found = append(page.Found, item)
 	}
 	page.Search = lookedAt(result)
+	page.Result = foundWords(result, page.Search)
 	return page, nil
 }
 
@@ -262,11 +265,7 @@ func lookedAt(result *app.SearchResult) *report.Looked {
 				one.Violated += c.Runs
 			}
 		}
-		for _, reason := range r.Reasons {
-			if reason.Property == p && len(one.Why) < mostReasons {
-				one.Why = append(one.Why, fmt.Sprintf("%s (%s)", reason.Why, words.Count(reason.Runs, "run")))
-			}
-		}
+		one.Why = whyNot(r, p, r.Runs-min(one.Judged, r.Runs))
 		l.Properties = append(l.Properties, one)
 	}
 	if result.Of.Real != nil {
@@ -284,4 +283,87 @@ func lookedAt(result *app.SearchResult) *report.Looked {
 }
 
 // mostReasons is how many reasons a property has on the page of a search.
-const mostReasons = 2
+const mostReasons = 3
+
+// whyNot says why so many runs did not judge a property: the most frequent reasons, and how many runs have others.
+func whyNot(r *explore.Report, p checker.Property, runs uint64) (list []string) {
+	type alike struct {
+		explore.Reason
+		most   uint64
+		others bool
+	}
+	var found []alike
+	at := make(map[string]int)
+	for _, reason := range r.Reasons {
+		if reason.Property != p {
+			continue
+		}
+		key := withoutFigures(reason.Why)
+		i, ok := at[key]
+		if !ok {
+			at[key] = len(found)
+			found = append(found, alike{Reason: reason, most: reason.Runs})
+			continue
+		}
+		one := &found[i]
+		one.Reason.Runs += reason.Runs
+		one.others = one.others || one.Why != reason.Why
+		if reason.Runs > one.most {
+			one.most, one.Why = reason.Runs, reason.Why
+		}
+	}
+	slices.SortStableFunc(found, func(x, y alike) int { return cmp.Compare(y.Runs, x.Runs) })
+	for _, one := range found[:min(len(found), mostReasons)] {
+		often := words.Count(one.Runs, "run")
+		if one.others {
+			often += ", some with other figures"
+		}
+		list = append(list, fmt.Sprintf("%s (%s)", one.Why, often))
+		runs -= min(one.Runs, runs)
+	}
+	if runs > 0 {
+		list = append(list, fmt.Sprintf("other reasons (%s)", words.Count(runs, "run")))
+	}
+	return list
+}
+
+// Of the words of a reason: names in quotation marks; a number, with its unit; and what is counted by it, in singular or plural.
+var (
+	aName   = regexp.MustCompile(`"[^"]*"`)
+	aFigure = regexp.MustCompile(`\b[a-z]*[0-9][0-9.,]*( (ns|µs|us|ms|s)\b)?`)
+	counted = regexp.MustCompile(`# ([a-z]+?)s?\b`)
+)
+
+// withoutFigures is what reasons have in common that differ in numbers and names alone.
+func withoutFigures(why string) string {
+	return counted.ReplaceAllString(aFigure.ReplaceAllString(aName.ReplaceAllString(why, "#"), "#"), "# $1")
+}
+
+// foundWords say in a sentence what a search found, and what it put to the test; empty: nothing was to be looked at.
+func foundWords(result *app.SearchResult, l *report.Looked) string {
+	tested := 0
+	for _, p := range l.Properties {
+		if p.Judged > 0 {
+			tested++
+		}
+	}
+	if len(l.Properties) == 0 {
+		return ""
+	}
+	text := "Nothing was found"
+	if n := result.Report.Violations(); n > 0 {
+		byRuns := func(x, y report.LookedProperty) int { return cmp.Compare(y.Violated, x.Violated) }
+		var list []string
+		for _, p := range slices.SortedStableFunc(slices.Values(l.Properties), byRuns) {
+			if p.Violated > 0 {
+				list = append(list, fmt.Sprintf("%s %d", p.Name, p.Violated))
+			}
+		}
+		text = fmt.Sprintf("%d of %s violated something: %s", n, words.Count(l.Runs, "run"), strings.Join(list, ", "))
+	}
+	verb := "were"
+	if tested == 1 {
+		verb = "was"
+	}
+	return fmt.Sprintf("%s; %d of %s %s put to the test.", text, tested, words.GroupedCount(len(l.Properties), "property"), verb)
+}

@@ -12,6 +12,8 @@ import (
 type Rates struct {
 	// Heading and Lead head the page; Replay is the command that measures again.
 	Heading, Lead, Replay string
+	// Result says in a sentence what came of a search; empty: it is none.
+	Result string
 	// Missing are the shards that a merged page lacks.
 	Missing []string
 	// Live: the runs were made among real servers.

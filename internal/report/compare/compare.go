@@ -54,10 +54,10 @@ func (c *Comparison) headline() string {
 		parts = append(parts, words.GroupedCount(worse, "verdict")+" got worse")
 	}
 	if better > 0 {
-		parts = append(parts, words.GroupedCount(better, "verdict")+" got better")
+		parts = append(parts, words.GroupedCount(better, "verdict")+" mended")
 	}
 	if len(apart) > 0 {
-		parts = append(parts, words.GroupedCount(len(apart), "verdict")+" got "+apartHeading(apart))
+		parts = append(parts, words.GroupedCount(len(apart), "verdict")+" got "+c.apartHeading(apart))
 	}
 	if changed > 0 {
 		parts = append(parts, words.GroupedCount(changed, "verdict")+" changed")
@@ -75,9 +75,10 @@ func (c *Comparison) headline() string {
 	return "Nothing changed"
 }
 
-// apartHeading says of changes for the worse or the better why they are not called so: "worse with another scenario file".
-func apartHeading(changes []Change) string {
-	var how, by []string
+// apartHeading says of changes for the worse or the better why they are not called so, and where: "worse with another lock and scenario
+// file, in gc-pause".
+func (c *Comparison) apartHeading(changes []Change) string {
+	var how, by, where []string
 	add := func(list *[]string, word string) {
 		if !slices.Contains(*list, word) {
 			*list = append(*list, word)
@@ -89,15 +90,33 @@ func apartHeading(changes []Change) string {
 			word = "worse"
 		}
 		add(&how, word)
-		if changes[i].apart == "world" {
+		add(&where, changes[i].Scenario)
+		switch what := changes[i].apart; {
+		case what == "world":
 			add(&by, "in another world")
-		} else {
-			add(&by, "with another "+changes[i].apart)
+		case c.anotherLock(changes[i].Scenario, changes[i].Variant):
+			add(&by, "with another lock and "+what)
+		default:
+			add(&by, "with another "+what)
 		}
 	}
 	slices.Sort(by)
 	slices.SortFunc(how, func(x, y string) int { return cmp.Compare(y, x) }) // worse first
-	return strings.Join(how, " or ") + " " + strings.Join(by, " or ")
+	text := strings.Join(how, " or ") + " " + strings.Join(by, " or ")
+	switch {
+	case len(where) == 0:
+		return text
+	case len(where) <= mostPairs:
+		return text + ", in " + strings.Join(where, ", ")
+	}
+	return text + ", in " + words.GroupedCount(len(where), "scenario")
+}
+
+// anotherLock reports that a scenario, or a variant of it, has another lock, or one with other settings, on the other side.
+func (c *Comparison) anotherLock(scenario, variant string) bool {
+	return slices.ContainsFunc(c.Differences, func(d Difference) bool {
+		return d.Scenario == scenario && (d.What == "lock" || d.What == "settings" && d.Variant == variant && d.setsLock())
+	})
 }
 
 // expectedOtherwise reports that the verdict is the same, and only what is expected of it has changed.
@@ -282,11 +301,25 @@ func Results(a, b []*report.Result) Comparison {
 		c.Regression = c.Regression || change.Kind == Regressed
 		c.Changes = append(c.Changes, change)
 	}
-	order := []Kind{Regressed, Changed, Gone, Added, Mended}
-	slices.SortStableFunc(c.Changes, func(x, y Change) int {
-		return slices.Index(order, x.Kind) - slices.Index(order, y.Kind)
-	})
+	slices.SortStableFunc(c.Changes, func(x, y Change) int { return x.rank() - y.rank() })
 	return c
+}
+
+// rank is the order of changes: what got worse first, then what is not as expected any more, what was mended, and all else.
+func (c *Change) rank() int {
+	switch {
+	case c.Kind == Regressed:
+		return 0
+	case c.worse:
+		return 1
+	case c.expectedOtherwise() && c.rate(c.Before.Unmet, c.After.Unmet) > 0:
+		return 2
+	case c.Kind == Mended || c.apart != "":
+		return 3
+	case c.Kind == Changed:
+		return 4
+	}
+	return 5
 }
 
 // elsewhere reports that a scenario was run in another world or on other nodes: its

@@ -268,7 +268,7 @@ func TestOnlyExpectationsChanged(t *testing.T) {
 	after.Variants[1].Properties[3].Verdict = checker.Violated // now the lock did something else, too
 	got = compare.Results([]*report.Result{before}, []*report.Result{after})
 	page = write(t, func(b *bytes.Buffer) error { return compare.WriteHTML(b, got) })
-	if !strings.Contains(page, "<h1>1 verdict got worse with another scenario file</h1>") ||
+	if !strings.Contains(page, "<h1>1 verdict got worse with another scenario file, in gc-pause</h1>") ||
 		!strings.Contains(page, "<h2 id=\"apart-h\">Got worse with another scenario file") {
 		t.Error("a verdict that changed with its expectation is not told as worse with another file")
 	}
@@ -306,5 +306,39 @@ func TestAnotherLockIsToldOnce(t *testing.T) {
 	})
 	if want := "differs    lock: 4 different ones before, my-lock 1.2 after, in all 5 scenarios\nNO REG"; !strings.HasPrefix(text, want) {
 		t.Errorf("want %q first, got\n%s", want, text)
+	}
+}
+
+// The title and the chip name the lock where it is known to be another, and the scenario. What got worse comes first, then what is not as
+// expected any more, what was mended, and what changed otherwise.
+func TestPageNamesAnotherLock(t *testing.T) {
+	before, after := reporttest.GCPause(), reporttest.GCPause()
+	before.ScenarioDigest, after.ScenarioDigest = strings.Repeat("0", 64), strings.Repeat("f", 64)
+	before.Variants[1].Settings = []string{"lock.algorithm: redlock"}
+	after.Variants[1].Settings = []string{"lock.algorithm: set-nx-px"}
+	better, worse := &before.Variants[1].Properties[0], &after.Variants[1].Properties[3]
+	better.Met = false
+	better.Verdict = checker.Unknown
+	worse.Verdict, worse.Met = checker.Violated, false
+	c := compare.Results([]*report.Result{before}, []*report.Result{after})
+	page := write(t, func(b *bytes.Buffer) error { return compare.WriteHTML(b, c) })
+	const how = "got worse or better with another lock and scenario file, in gc-pause"
+	if !strings.Contains(page, "<h1>2 verdicts "+how+"</h1>") || strings.Count(page, how) < 2 {
+		t.Errorf("the title or the chip does not say %q", how)
+	}
+	text := write(t, func(b *bytes.Buffer) error { return compare.WriteText(b, c, terminal.Options{Width: 200}) })
+	first, then := strings.Index(text, "\nworse      gc-pause / fenced: "), strings.Index(text, "\nbetter     gc-pause / fenced: ")
+	if first < 0 || then < first {
+		t.Errorf("what got worse is not first:\n%s", text)
+	}
+
+	before, after = reporttest.GCPause(), reporttest.GCPause()
+	before.Variants[0].Properties[0].Met, before.Variants[0].Properties[0].Verdict = false, checker.Unknown
+	after.Variants[1].Properties[3].Verdict, after.Variants[1].Properties[3].Met = checker.Violated, false
+	c = compare.Results([]*report.Result{before}, []*report.Result{after})
+	page = write(t, func(b *bytes.Buffer) error { return compare.WriteHTML(b, c) })
+	at, mended := strings.Index(page, `<section id="worse"`), strings.Index(page, `<section id="better"`)
+	if !strings.Contains(page, "<h1>1 verdict got worse, 1 verdict mended</h1>") || at < 0 || mended < at {
+		t.Errorf("what was mended is not said as that, after what got worse: %d, %d", at, mended)
 	}
 }

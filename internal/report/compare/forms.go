@@ -35,6 +35,11 @@ func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
 		kind := string(ch.Kind)
 		if ch.expectedOtherwise() {
 			kind = "expected"
+		} else if ch.apart != "" {
+			kind = "better"
+			if ch.worse {
+				kind = "worse"
+			}
 		}
 		head := p.Paint(tones[ch.Kind], terminal.Pad(kind, 9))
 		for _, line := range terminal.Wrap(plain.Text(ch.place()), p.Width-11) {
@@ -134,7 +139,7 @@ var templates = page.Parse(files, nil)
 func WriteHTML(w io.Writer, c Comparison) error {
 	p := comparisonPage{
 		Comparison: c, Badge: page.Badge{Class: "safe", Icon: "✓", Word: "No regression"},
-		Headline: c.headline(), Lead: c.lead(), Causes: c.causes(), Groups: groupsOf(c.Changes), Differences: gathered(c.Differences),
+		Headline: c.headline(), Lead: c.lead(), Causes: c.causes(), Groups: c.groups(), Differences: gathered(c.Differences),
 	}
 	switch {
 	case c.Regression:
@@ -257,39 +262,42 @@ func (c *Comparison) lead() string {
 
 const worseGroup = "worse"
 
-// groupsOf puts the changes into groups.
-func groupsOf(changes []Change) []group {
+// groups puts the changes into groups: what got worse, what is not as expected any more, what was mended, and what changed otherwise.
+func (c *Comparison) groups() []group {
+	const worse, apart, expected, better, changed, oneSide = 0, 1, 2, 3, 4, 5
 	all := []group{
-		{ID: worseGroup, Heading: "Got worse", Badge: page.Badge{Class: "unsafe", Icon: "✗", Word: "worse"}},
-		{ID: "changed", Heading: "Changed", Badge: page.Badge{Class: "undecided", Icon: "≠", Word: "changed"},
-			Intro: "Other verdicts, neither better nor worse than what is expected."},
-		{ID: "apart", Badge: page.Badge{Class: "undecided", Icon: "?", Word: "of other runs"},
+		worse: {ID: worseGroup, Heading: "Got worse", Badge: page.Badge{Class: "unsafe", Icon: "✗", Word: "got worse"}},
+		apart: {ID: "apart", Badge: page.Badge{Class: "undecided", Icon: "?"},
 			Intro: "That the runs differ may be the reason, so this is not called a regression."},
-		{ID: "better", Heading: "Got better", Badge: page.Badge{Class: "safe", Icon: "✓", Word: "better"}},
-		{ID: "expected", Heading: "The same verdict, but something else is expected",
+		expected: {ID: "expected", Heading: "The same verdict, but something else is expected",
 			Badge: page.Badge{Class: "aside", Icon: "≈", Word: "expected otherwise"}, Expected: true,
 			Intro: "The verdict did not change. The scenario, or the demands on another lock, ask for something else."},
-		{ID: "one-side", Heading: "On one side only", Badge: page.Badge{Class: "aside", Icon: "±", Word: "on one side only"}, Folded: true},
+		better: {ID: "better", Heading: "Mended", Badge: page.Badge{Class: "safe", Icon: "✓", Word: "mended"},
+			Intro: "Not as expected before, and as expected now."},
+		changed: {ID: "changed", Heading: "Changed otherwise", Badge: page.Badge{Class: "undecided", Icon: "≠", Word: "changed otherwise"},
+			Intro: "Other verdicts, neither better nor worse than what is expected."},
+		oneSide: {ID: "one-side", Heading: "On one side only", Badge: page.Badge{Class: "aside", Icon: "±", Word: "on one side only"}, Folded: true},
 	}
-	at := map[Kind]int{Regressed: 0, Changed: 1, Mended: 3, Gone: 5, Added: 5}
-	for _, c := range changes {
-		i := at[c.Kind]
+	at := map[Kind]int{Regressed: worse, Changed: changed, Mended: better, Gone: oneSide, Added: oneSide}
+	for _, ch := range c.Changes {
+		i := at[ch.Kind]
 		switch {
-		case c.apart != "":
-			i = 2
-		case c.expectedOtherwise():
-			i = 4
+		case ch.apart != "":
+			i = apart
+		case ch.expectedOtherwise():
+			i = expected
 		}
-		if c.Expected != nil || c.apart != "" {
-			c.Note = "" // the heading or the cells say it
+		if ch.Expected != nil || ch.apart != "" {
+			ch.Note = "" // the heading or the cells say it
 		}
-		if c.Kind == Gone || c.Kind == Added {
-			c.Note = string(c.Kind)
+		if ch.Kind == Gone || ch.Kind == Added {
+			ch.Note = string(ch.Kind)
 		}
-		all[i].Changes = append(all[i].Changes, c)
+		all[i].Changes = append(all[i].Changes, ch)
 	}
-	slices.SortStableFunc(all[4].Changes, func(x, y Change) int { return cmp.Compare(y.After.Unmet, x.After.Unmet) })
-	all[2].Heading = "Got " + apartHeading(all[2].Changes)
+	slices.SortStableFunc(all[expected].Changes, func(x, y Change) int { return cmp.Compare(y.After.Unmet, x.After.Unmet) })
+	all[apart].Badge.Word = "got " + c.apartHeading(all[apart].Changes)
+	all[apart].Heading = "Got " + c.apartHeading(all[apart].Changes)
 	for i := range all[1:] { // on paper and on a screen, what got worse is all that is always in full
 		all[i+1].Folded = all[i+1].Folded || len(all[i+1].Changes) > mostOpen
 	}

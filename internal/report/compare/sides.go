@@ -24,6 +24,11 @@ type Difference struct {
 
 func (d Difference) place() string { return placeOf(d.Scenario, d.Variant) }
 
+// setsLock reports that what differs in the settings is a setting of the lock.
+func (d Difference) setsLock() bool {
+	return strings.Contains(", "+d.Before+", "+d.After, ", lock.")
+}
+
 // placeOf names a scenario or one of its variants.
 func placeOf(scenario, variant string) string {
 	if variant == "" {

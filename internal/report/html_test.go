@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/reporttest"
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 func page(t testing.TB, r *report.Result) []byte {
@@ -338,5 +340,37 @@ func TestVariantsShareOneScale(t *testing.T) {
 		if far := found[0][1] != found[1][1]; far != (name == "far apart") {
 			t.Errorf("%s: pictures begin at %s and %s", name, found[0][1], found[1][1])
 		}
+	}
+}
+
+// The cause of a violation without one decisive event has an instant too, a mistake that is switched on is named, and the lead counts the
+// verdicts that are not as expected, not all violations.
+func TestCauseHasAnInstantAndNamesTheMistake(t *testing.T) {
+	r := reporttest.GCPause()
+	v := &r.Variants[0]
+	r.Variants = r.Variants[:1]
+	v.Settings = []string{"lock.switches.value: constant"}
+	violated := 0
+	for i := range v.Properties {
+		p := &v.Properties[i]
+		if p.Counterexample = nil; p.Verdict == checker.Violated {
+			p.Events = []int{1, 3}
+			if violated++; violated == 1 {
+				p.Expected, p.Met, v.Met, r.Met = checker.Holds, false, false, false
+			}
+		}
+	}
+	page := write(t, func(b *bytes.Buffer) error { return report.WriteHTML(b, r) })
+	_, cause, _ := strings.Cut(page, `class="broke"`)
+	cause, _, _ = strings.Cut(cause, "</p>")
+	if at := words.Seconds(v.History.Events[3].Time); !strings.Contains(cause, at) {
+		t.Errorf("the cause has no instant %s: %s", at, cause)
+	}
+	if !strings.Contains(page, "<dd><code>value: constant</code></dd>") {
+		t.Error("the mistake that is switched on is not named")
+	}
+	if want := fmt.Sprintf("unfenced violates %d of %d properties; 1 verdict not as expected.", violated, len(v.Properties)); violated < 2 ||
+		!strings.Contains(page, want) {
+		t.Errorf("the lead is not %q", want)
 	}
 }

@@ -230,3 +230,21 @@ func TestPagesAreSound(t *testing.T) {
 	}
 	reporttest.Sound(t, "suite", []byte(write(t, func(w *bytes.Buffer) error { return report.WriteIndex(w, others()) })))
 }
+
+// Before the script shows the filter of a suite, its place is kept: nothing below moves when it comes.
+func TestFilterMovesNothing(t *testing.T) {
+	b := tab.New(t)
+	doc := []byte(write(t, func(w *bytes.Buffer) error { return report.WriteIndex(w, others()) }))
+	for _, width := range []int64{1280, 390} {
+		b.Size(width, 900)
+		b.OpenFile(doc)
+		if moved := tab.Eval[float64](b, `(() => {
+			const part = document.querySelector(".part"), after = part.getBoundingClientRect().top;
+			document.querySelector(".sift").hidden = true;
+			document.querySelector(".sift output").textContent = "";
+			return Math.abs(part.getBoundingClientRect().top - after);
+		})()`); moved > 1 {
+			t.Errorf("at %d px the rows move by %v px when the filter comes", width, moved)
+		}
+	}
+}

@@ -116,6 +116,8 @@ type causeView struct {
 	Broke      string
 	Faults     []string
 	Assumption string
+	// Mistakes are those that are switched on in the lock, as "value: constant".
+	Mistakes []string
 	// Promise says what the lock program promises, as it was judged; empty for a built-in lock.
 	Promise string
 }
@@ -471,12 +473,25 @@ func leadWords(v *Variant) string {
 	if o == asExpected && asked < len(v.Properties) {
 		return text + fmt.Sprintf("; %s met", words.GroupedCount(asked, "expectation"))
 	}
+	if o == unexpected {
+		return text + "; " + words.GroupedCount(v.countUnexpected(), "verdict") + " not as expected"
+	}
 	return text + besideLead[o]
+}
+
+// countUnexpected is how many verdicts are not the expected ones.
+func (v *Variant) countUnexpected() (n int) {
+	for i := range v.Properties {
+		if isUnexpected(&v.Properties[i]) {
+			n++
+		}
+	}
+	return n
 }
 
 // besideLead says behind what came of a variant whether that was expected.
 var besideLead = map[outcome]string{nothingExpected: "; nothing was expected", asExpected: ", as expected",
-	unexpected: ", not as expected", interrupted: "; it was stopped early"}
+	interrupted: "; it was stopped early"}
 
 // difference says what sets the variants apart. That a fence stops the bad
 // write and not the double holding is what readers most often get wrong, so it

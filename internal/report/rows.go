@@ -248,20 +248,37 @@ func (v *variantView) causeOf(p *PropertyResult) *causeView {
 	if v.Lock != nil {
 		c.Promise = v.Lock.Promise
 	}
-	example := p.Counterexample
+	for _, s := range v.Settings {
+		if mistake, ok := strings.CutPrefix(s, "lock.switches."); ok {
+			c.Mistakes = append(c.Mistakes, mistake)
+		}
+	}
+	example, moment := p.Counterexample, -1
+	if len(p.Events) > 0 {
+		moment = slices.Max(p.Events) // by then it was seen
+	}
+	if example != nil && v.hasEvent(example.Impossible) {
+		moment = example.Impossible
+	}
+	if v.hasEvent(moment) {
+		c.At = v.when(v.History.Events[moment].Time)
+		c.Link = v.link(moment)
+	}
 	if example == nil {
 		return c
 	}
-	if v.History != nil && example.Impossible >= 0 && example.Impossible < len(v.History.Events) {
-		c.At = v.when(v.History.Events[example.Impossible].Time)
-	}
-	c.Link, c.Assumption = v.link(example.Impossible), example.Assumption
+	c.Assumption = example.Assumption
 	for _, s := range example.Story {
 		if slices.ContainsFunc(v.Faults, func(f FaultResult) bool { return slices.Contains(f.Events, s.Event) }) {
 			c.Faults = append(c.Faults, s.Text)
 		}
 	}
 	return c
+}
+
+// hasEvent reports that the history is there, and has such an event.
+func (v *variantView) hasEvent(i int) bool {
+	return v.History != nil && i >= 0 && i < len(v.History.Events)
 }
 
 func (v *variantView) storyOf(lead *PropertyResult) *storyView {

@@ -306,7 +306,7 @@ func whyNot(r *explore.Report, p checker.Property, runs uint64) (list []string) 
 			continue
 		}
 		one := &found[i]
-		one.Reason.Runs += reason.Runs
+		one.Runs += reason.Runs
 		one.others = one.others || one.Why != reason.Why
 		if reason.Runs > one.most {
 			one.most, one.Why = reason.Runs, reason.Why

@@ -443,7 +443,8 @@ func repeatedRows(g *repeated, entryOf map[*Result]IndexEntry) (rows []indexRow)
 }
 
 func repeatedCell(row *repeatedRow, link string) indexCell {
-	c := indexCell{Property: row.property, Why: row.Why, Loud: len(row.off) > 0, Undecided: len(row.off) > 0 && !row.reached, Link: PropertyLink(link, row.property), Aside: row.often()}
+	c := indexCell{Property: row.property, Why: row.Why, Loud: len(row.off) > 0,
+		Undecided: len(row.off) > 0 && !row.reached, Link: PropertyLink(link, row.property), Aside: row.often()}
 	came := row.verdicts()
 	c.Badge = verdictBadge(came[0].verdict)
 	for _, v := range came {

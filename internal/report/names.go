@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
@@ -36,7 +37,7 @@ func WriteNames(w io.Writer, results []*Result, reportOf func(*Result) string, o
 			*to = add(*to, n)
 		}
 	}
-	all := append(wrong, doubts...)
+	all := slices.Concat(wrong, doubts)
 	for _, n := range all[:min(len(all), mostNames)] {
 		label, tone := "unexpected", terminal.Bad
 		if n.undecided {

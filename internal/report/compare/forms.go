@@ -276,7 +276,8 @@ func (c *Comparison) groups() []group {
 			Intro: "Not as expected before, and as expected now."},
 		changed: {ID: "changed", Heading: "Changed otherwise", Badge: page.Badge{Class: "undecided", Icon: "≠", Word: "changed otherwise"},
 			Intro: "Other verdicts, neither better nor worse than what is expected."},
-		oneSide: {ID: "one-side", Heading: "On one side only", Badge: page.Badge{Class: "aside", Icon: "±", Word: "on one side only"}, Folded: true},
+		oneSide: {ID: "one-side", Heading: "On one side only",
+			Badge: page.Badge{Class: "aside", Icon: "±", Word: "on one side only"}, Folded: true},
 	}
 	at := map[Kind]int{Regressed: worse, Changed: changed, Mended: better, Gone: oneSide, Added: oneSide}
 	for _, ch := range c.Changes {

@@ -59,7 +59,8 @@ func TestReasonsOfASearchAddUp(t *testing.T) {
 		return explore.Reason{Property: p, Why: why, Runs: runs}
 	}
 	r := &explore.Report{Runs: 2000, Reasons: []explore.Reason{
-		reason(checker.DeadlockFree, 24, "0 grants was lost at 3 s by \"z\""), reason(checker.DeadlockFree, 978, "1 grant was lost at 2.5 ms by \"x\""),
+		reason(checker.DeadlockFree, 24, "0 grants was lost at 3 s by \"z\""),
+		reason(checker.DeadlockFree, 978, "1 grant was lost at 2.5 ms by \"x\""),
 		reason(checker.DeadlockFree, 22, "3 grants was lost at 17 ms by \"y\""), reason(checker.ExclusiveLease, 7, "another property"),
 		reason(checker.DeadlockFree, 100, "nobody tried"), reason(checker.DeadlockFree, 10, "rare"), reason(checker.DeadlockFree, 9, "rarer"),
 	}}

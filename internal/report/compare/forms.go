@@ -32,16 +32,7 @@ func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
 		}
 	}
 	for _, ch := range c.Changes {
-		kind := string(ch.Kind)
-		if ch.expectedOtherwise() {
-			kind = "expected"
-		} else if ch.apart != "" {
-			kind = "better"
-			if ch.worse {
-				kind = "worse"
-			}
-		}
-		head := p.Paint(tones[ch.Kind], terminal.Pad(kind, 9))
+		head := p.Paint(tones[ch.Kind], terminal.Pad(ch.label(), 9))
 		for _, line := range terminal.Wrap(plain.Text(ch.place()), p.Width-11) {
 			p.Print(head, "  ", p.Paint(terminal.Strong, line), "\n")
 			head = terminal.Pad("", 9)
@@ -102,6 +93,19 @@ func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
 		p.Print(text, "\n")
 	}
 	return p.WriteAll(w)
+}
+
+// label is what stands before a change in the text.
+func (c *Change) label() string {
+	switch {
+	case c.expectedOtherwise():
+		return "expected"
+	case c.worse:
+		return "worse"
+	case c.apart != "":
+		return "better"
+	}
+	return string(c.Kind)
 }
 
 // ascii keeps the micro sign off terminals that do not have it.

@@ -52,5 +52,5 @@ def open_lock(setup):
     return acquire
 
 
-serve(Program("kazoo", version("kazoo"), kind="session", keys=["{key}"], can=["renew", "lost", "setup-again"], store="zookeeper", ttl_min_ms=200,
+serve(Program("kazoo", version("kazoo"), kind="session", keys=["{key}"], can=["renew", "lost", "fair", "setup-again"], store="zookeeper", ttl_min_ms=200,
               homepage="https://kazoo.readthedocs.io", about="Lock; KazooClient with its defaults, its timeout is the TTL"), open_lock)

@@ -29,8 +29,8 @@ const releaseScript = `if redis.call('get', KEYS[1]) == ARGV[1] then return redi
 
 // watching looks at several servers.
 type watching struct {
-	mu           sync.Mutex
-	notes, found []string
+	mu                  sync.Mutex
+	notes, found, began []string
 }
 
 func (w *watching) has(list *[]string, parts ...string) bool {
@@ -64,7 +64,11 @@ func lookAt(t *testing.T, l *Looks) (w *watching, end func() ([]Seen, *Across)) 
 		defer w.mu.Unlock()
 		w.found = append(w.found, server+" "+k.Line(f))
 	}
-	l.Story = keystory.Options{Keys: fits("lock"), Moments: 100}
+	l.Story = keystory.Options{Keys: fits("lock"), Moments: 100, Began: func(k *keystory.Lock, h *keystory.Hold) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.began = append(w.began, k.Key+" "+h.Owner)
+	}}
 	ctx, cancel := context.WithCancel(t.Context())
 	type result struct {
 		seen   []Seen
@@ -204,6 +208,7 @@ func TestLostByFailover(t *testing.T) {
 			old.Do(ctx, "CLIENT", "KILL", "TYPE", "replica")
 			old.Eval(ctx, releaseScript, []string{"lock:freed"}, freed) // the replica does not hear of it
 			grant("lock:lost", lost)
+			suite.Eventually(t, "a look that has seen it", func() bool { return w.has(&w.began, "lock:lost", lost) })
 			if crash {
 				_ = old.ShutdownNoSave(ctx)
 			} else {

@@ -16,12 +16,9 @@ import (
 type queue struct {
 	*judge
 	disturbances *facts.Disturbances
-	stalls       []stall
 	// allowance is by how much later somebody has to ask to be later for sure.
 	allowance time.Duration
 	waits     []wait
-	// byReturn are places in Facts.Grants, in the order of their answers.
-	byReturn []int
 }
 
 // wait is an attempt, which is going on from its invocation to its end.
@@ -31,8 +28,6 @@ type wait struct {
 	lock       string
 	asked, end time.Duration
 }
-
-type stall struct{ from, to time.Duration }
 
 // judgeFairness: nobody who waits is overtaken by more grants than the bound says.
 func judgeFairness(_ context.Context, j *judge, o Options) Finding {
@@ -45,11 +40,15 @@ func judgeFairness(_ context.Context, j *judge, o Options) Finding {
 	q := j.newQueue(cmp.Or(time.Duration(h.TTL), o.GrantWithin) / 10)
 	var first *overtaken
 	for i := range q.waits {
+		if !q.hasBehind(i) {
+			continue // nor is it overtaken
+		}
 		w := &q.waits[i]
-		if q.hasBehind(i) && (h.MostOvertakes == 0 || len(q.overtaking(w, facts.Forever)) > h.MostOvertakes) {
+		over := q.overtaking(w)
+		if h.MostOvertakes == 0 || len(over) > h.MostOvertakes {
 			f.Effort.Chances++
 		}
-		over := q.overtaking(w, w.end)
+		over = over[:sort.Search(len(over), func(n int) bool { return j.At(over[n].Return) >= w.end })]
 		if len(over) > h.MostOvertakes && (first == nil || j.At(over[h.MostOvertakes].Return) < j.At(first.by[h.MostOvertakes].Return)) {
 			first = &overtaken{w, over}
 		}
@@ -68,11 +67,6 @@ func judgeFairness(_ context.Context, j *judge, o Options) Finding {
 
 func (j *judge) newQueue(allowance time.Duration) *queue {
 	q := &queue{judge: j, disturbances: j.NewDisturbances(), allowance: allowance}
-	for i := range j.History.Events {
-		if e := j.Event(i); e.F == history.Stalled {
-			q.stalls = append(q.stalls, stall{e.Time - time.Duration(e.Value.Took().V()), e.Time})
-		}
-	}
 	for client, acquires := range j.Attempts {
 		for n, op := range acquires {
 			if !j.IsInner(op) {
@@ -83,12 +77,6 @@ func (j *judge) newQueue(allowance time.Duration) *queue {
 	slices.SortFunc(q.waits, func(a, b wait) int {
 		return cmp.Or(cmp.Compare(a.asked, b.asked), cmp.Compare(a.op, b.op))
 	})
-	for i := range j.Grants {
-		if g := &j.Grants[i]; g.Outer < 0 && !j.IsInner(int(j.OpAt[g.Call])) {
-			q.byReturn = append(q.byReturn, i)
-		}
-	}
-	slices.SortStableFunc(q.byReturn, func(a, b int) int { return cmp.Compare(j.Grants[a].Return, j.Grants[b].Return) })
 	return q
 }
 
@@ -104,34 +92,27 @@ func (q *queue) hasBehind(i int) bool {
 	return false
 }
 
-// overtaking are the grants that overtake an attempt if it ends at an instant, in the order of their answers.
-func (q *queue) overtaking(w *wait, end time.Duration) (list []*facts.Grant) {
-	from := sort.Search(len(q.byReturn), func(n int) bool { return q.At(q.Grants[q.byReturn[n]].Return) > w.asked })
-	for _, n := range q.byReturn[from:] {
+// overtaking are the grants that would overtake an attempt if it never ended, in the order of their answers: no more than show that there
+// are too many.
+func (q *queue) overtaking(w *wait) (list []*facts.Grant) {
+	from := sort.Search(len(q.Grants), func(n int) bool { return q.At(q.Grants[n].Return) > w.asked })
+	for n := from; n < len(q.Grants) && len(list) <= q.History.Header.MostOvertakes; n++ {
 		g := &q.Grants[n]
-		if q.At(g.Return) >= end {
-			break
-		}
-		if g.Client == w.client || g.Lock != w.lock || q.At(g.Call)-w.asked <= q.allowance {
+		if g.Client == w.client || g.Lock != w.lock || q.At(g.Call)-w.asked <= q.allowance || g.Outer >= 0 || q.IsInner(int(q.OpAt[g.Call])) {
 			continue
 		}
 		if !q.quiet(w, q.At(g.Return)) {
 			break
 		}
-		if list = append(list, g); len(list) > q.History.Header.MostOvertakes {
-			break
-		}
+		list = append(list, g)
 	}
 	return list
 }
 
 // quiet reports that nothing kept an attempt's client and the nodes from one another up to an instant.
 func (q *queue) quiet(w *wait, to time.Duration) bool {
-	stalled := time.Duration(0)
-	for _, s := range q.stalls {
-		stalled += max(0, min(to, s.to)-max(w.asked, s.from))
-	}
-	return stalled < q.allowance && !q.disturbances.Struck(w.client, w.asked, to) && !q.disturbances.BetweenAny(w.client, w.asked, to)
+	return q.disturbances.Stalled(w.asked, to) < q.allowance && !q.disturbances.Struck(w.client, w.asked, to) &&
+		!q.disturbances.BetweenAny(w.client, w.asked, to)
 }
 
 // overtaken is an attempt, and the grants that overtook it.

@@ -152,6 +152,12 @@ func (s Subject) fits(r *row) bool {
 	return (s.Program || !r.program) && (s.InOrder || !r.inOrder) && (s.Shares && !r.oneHolder || !s.Shares && !r.shared)
 }
 
+// Fits reports that a property can be judged of a subject, whatever its workload.
+func (s Subject) Fits(p Property) bool {
+	r := p.row()
+	return s.fits(&r)
+}
+
 // SafetyProperties are those that everything of this kind is asked for.
 func SafetyProperties(s Subject) []Property {
 	if s.Log {
@@ -193,12 +199,6 @@ func (p Property) Probed() bool { return p.row().probed }
 
 // OfPrograms reports that the property is judged of lock programs alone.
 func (p Property) OfPrograms() bool { return p.row().program }
-
-// OfShared reports that the property is judged of locks alone that several clients may hold at once.
-func (p Property) OfShared() bool { return p.row().shared }
-
-// OfOrder reports that the property is judged of locks alone that serve clients in their order, or are to.
-func (p Property) OfOrder() bool { return p.row().inOrder }
 
 // OfOneHolder reports that the property has no meaning for such a lock, or speaks of keys with one owner.
 func (p Property) OfOneHolder() bool { return p.row().oneHolder }

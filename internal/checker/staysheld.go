@@ -34,7 +34,7 @@ func judgeStaysHeld(_ context.Context, j *judge, _ Options) Finding {
 	case ttl <= 0:
 		return unknown(j.whyNoTTL(), f.Effort)
 	}
-	keys, quorum := j.ReplayKeys(), j.Quorum()
+	keys, quorum, disturbances := j.ReplayKeys(), j.Quorum(), j.NewDisturbances()
 	doubt := -1
 	var keepers []*keeper
 	for i := range j.History.Events {
@@ -62,7 +62,7 @@ func judgeStaysHeld(_ context.Context, j *judge, _ Options) Finding {
 			switch {
 			case k.GoneSince < 0:
 				rest = append(rest, k)
-			case 10*j.machineStalled(j.At(i)-2*ttl, j.At(i)) < ttl:
+			case 10*disturbances.Stalled(j.At(i)-2*ttl, j.At(i)) < ttl:
 				return j.notKeptFinding(f, k, ttl)
 			default:
 				doubt = i
@@ -159,16 +159,6 @@ func (j *judge) struckWhenAsking(client string, call int) bool {
 	return slices.ContainsFunc(j.Faults, func(f facts.Fault) bool {
 		return f.Begin < call && (f.End < 0 || f.End > call) && j.mayKeepFromRenewing(&f, client)
 	})
-}
-
-// machineStalled is for how long in a stretch of the run this machine stalled.
-func (j *judge) machineStalled(from, to time.Duration) (sum time.Duration) {
-	for i := range j.History.Events {
-		if e := j.Event(i); e.F == history.Stalled {
-			sum += max(0, min(to, e.Time)-max(from, e.Time-time.Duration(e.Value.Took().V())))
-		}
-	}
-	return sum
 }
 
 // deletionsLike are the deletions of keys of the lock by whoever made one of them, while a grant was held: a majority may have been left

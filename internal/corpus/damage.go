@@ -85,33 +85,14 @@ func remove(h *history.History, which ...int) {
 	renumber(h)
 }
 
-// pair is an operation: its two events; answer is -1 where there is none.
-type pair struct{ invoke, answer int }
-
 // operations are those of one kind.
-func operations(h *history.History, f history.F) (list []pair) {
-	open := map[string]int{}
-	for i := range h.Events {
-		e := &h.Events[i]
-		if e.F != f || !e.IsOp() {
-			continue
-		}
-		if e.Type == history.Invoke {
-			open[e.Process] = len(list)
-			list = append(list, pair{i, -1})
-			continue
-		}
-		if n, ok := open[e.Process]; ok {
-			list[n].answer = i
-			delete(open, e.Process)
-		}
-	}
-	return list
+func operations(h *history.History, f history.F) []history.Op {
+	return slices.DeleteFunc(h.Ops(), func(o history.Op) bool { return o.F != f })
 }
 
 // answered are the operations that were answered so.
-func answered(h *history.History, f history.F, typ history.Type) []pair {
-	return slices.DeleteFunc(operations(h, f), func(p pair) bool { return p.answer < 0 || h.Events[p.answer].Type != typ })
+func answered(h *history.History, f history.F, typ history.Type) []history.Op {
+	return slices.DeleteFunc(operations(h, f), func(o history.Op) bool { return o.Return < 0 || o.Type != typ })
 }
 
 // shuffled gives things in an order that the seed draws.
@@ -126,20 +107,20 @@ func instant(t time.Duration) string { return fmt.Sprintf("%.6f s", t.Seconds())
 func moveAnswer(r *rand.Rand, h *history.History) string {
 	grants := answered(h, history.Acquire, history.OK)
 	for _, release := range shuffled(r, operations(h, history.Release)) {
-		holder := h.Events[release.invoke].Process
+		holder := h.Events[release.Call].Process
 		for _, held := range grants {
-			if h.Events[held.answer].Process != holder || held.answer > release.invoke || slices.ContainsFunc(grants, func(p pair) bool {
-				return h.Events[p.answer].Process == holder && p.answer > held.answer && p.answer < release.invoke
+			if h.Events[held.Return].Process != holder || held.Return > release.Call || slices.ContainsFunc(grants, func(p history.Op) bool {
+				return h.Events[p.Return].Process == holder && p.Return > held.Return && p.Return < release.Call
 			}) {
 				continue // not the grant that it gives back
 			}
 			for _, grant := range grants {
-				asker := h.Events[grant.invoke].Process
-				if asker == holder || grant.invoke > release.invoke || grant.answer < release.invoke {
+				asker := h.Events[grant.Call].Process
+				if asker == holder || grant.Call > release.Call || grant.Return < release.Call {
 					continue
 				}
-				from := max(held.answer, grant.invoke)
-				e, was, end := h.Events[grant.answer], h.Events[grant.answer].Time, h.Events[release.invoke].Time
+				from := max(held.Return, grant.Call)
+				e, was, end := h.Events[grant.Return], h.Events[grant.Return].Time, h.Events[release.Call].Time
 				if e.Time = (h.Events[from].Time + end) / 2; end-e.Time < 2 {
 					continue
 				}
@@ -147,7 +128,7 @@ func moveAnswer(r *rand.Rand, h *history.History) string {
 				for h.Events[to].Time <= e.Time {
 					to++
 				}
-				h.Events = slices.Insert(slices.Delete(h.Events, grant.answer, grant.answer+1), to, e)
+				h.Events = slices.Insert(slices.Delete(h.Events, grant.Return, grant.Return+1), to, e)
 				renumber(h)
 				return fmt.Sprintf("the answer that gave %s the lock was moved from %s to %s, when %s still had it",
 					asker, instant(was), instant(e.Time), holder)
@@ -160,13 +141,13 @@ func moveAnswer(r *rand.Rand, h *history.History) string {
 // dropRelease takes away a release that was answered, with what it did to keys, so that the holder never gave the lock back.
 func dropRelease(r *rand.Rand, h *history.History) string {
 	for _, p := range shuffled(r, answered(h, history.Release, history.OK)) {
-		e := h.Events[p.invoke]
-		if asks := slices.ContainsFunc(operations(h, history.Acquire), func(q pair) bool {
-			return q.answer > p.answer && h.Events[q.answer].Type == history.OK && h.Events[q.invoke].Process != e.Process
+		e := h.Events[p.Call]
+		if asks := slices.ContainsFunc(operations(h, history.Acquire), func(q history.Op) bool {
+			return q.Return > p.Return && h.Events[q.Return].Type == history.OK && h.Events[q.Call].Process != e.Process
 		}); !asks {
 			continue
 		}
-		remove(h, p.invoke, p.answer)
+		remove(h, p.Call, p.Return)
 		return fmt.Sprintf("the release of %s at %s was dropped, with its answer", e.Process, instant(e.Time))
 	}
 	return ""
@@ -178,8 +159,8 @@ func swapTokens(r *rand.Rand, h *history.History) string {
 	grants := answered(h, history.Acquire, history.OK)
 	for _, p := range shuffled(r, slices.Clone(grants)) {
 		for _, q := range grants {
-			a, b := &h.Events[p.answer], &h.Events[q.answer]
-			if q.invoke < p.answer || a.Process == b.Process || !a.Value.Token.IsSet() || !b.Value.Token.IsSet() || a.Value.Token == b.Value.Token {
+			a, b := &h.Events[p.Return], &h.Events[q.Return]
+			if q.Call < p.Return || a.Process == b.Process || !a.Value.Token.IsSet() || !b.Value.Token.IsSet() || a.Value.Token == b.Value.Token {
 				continue
 			}
 			a.Value.Token, b.Value.Token = b.Value.Token, a.Value.Token
@@ -194,9 +175,9 @@ func swapTokens(r *rand.Rand, h *history.History) string {
 func swapRead(r *rand.Rand, h *history.History) string {
 	reads := answered(h, history.Read, history.OK)
 	for _, p := range shuffled(r, slices.Clone(reads)) {
-		e := &h.Events[p.answer]
+		e := &h.Events[p.Return]
 		for _, q := range shuffled(r, slices.Clone(reads)) {
-			other := &h.Events[q.answer]
+			other := &h.Events[q.Return]
 			if other.Value.Number.IsSet() && e.Value.Number.IsSet() && other.Value.Number != e.Value.Number && e.Value.Key == other.Value.Key {
 				was := e.Value.Number
 				e.Value.Number = other.Value.Number
@@ -243,12 +224,12 @@ func swapTick(r *rand.Rand, h *history.History) string {
 	writes := answered(h, history.Write, history.OK)
 	for _, p := range shuffled(r, slices.Clone(writes)) {
 		for _, q := range writes {
-			a, b := &h.Events[p.invoke], &h.Events[q.invoke]
+			a, b := &h.Events[p.Call], &h.Events[q.Call]
 			if a.Process == b.Process || a.Value.Section == b.Value.Section || a.Value.Section == 0 || b.Value.Section == 0 {
 				continue
 			}
 			was := a.Value.Section
-			for _, i := range []int{p.invoke, p.answer} {
+			for _, i := range []int{p.Call, p.Return} {
 				h.Events[i].Value.Section = b.Value.Section
 			}
 			return fmt.Sprintf("the write of %s at %s was for tick %d instead of %d", a.Process, instant(a.Time), b.Value.Section, was)
@@ -275,7 +256,7 @@ func swapDeleter(r *rand.Rand, h *history.History) string {
 // dropKeys takes away all that nodes told of the keys of one grant.
 func dropKeys(r *rand.Rand, h *history.History) string {
 	for _, p := range shuffled(r, answered(h, history.Acquire, history.OK)) {
-		e := h.Events[p.answer]
+		e := h.Events[p.Return]
 		which := indices(h, func(k *history.Event) bool {
 			about := k.F == history.KeySet || k.F == history.KeyExtended || k.F == history.KeyDeleted || k.F == history.KeyExpired
 			return about && k.Value.Owner != "" && k.Value.Owner == e.Value.Owner
@@ -293,7 +274,7 @@ func dropKeys(r *rand.Rand, h *history.History) string {
 // swapAnswer lets a release say yes that had said no.
 func swapAnswer(r *rand.Rand, h *history.History) string {
 	for _, p := range shuffled(r, answered(h, history.Release, history.Fail)) {
-		e := &h.Events[p.answer]
+		e := &h.Events[p.Return]
 		e.Type, e.Error = history.OK, history.Text{}
 		return fmt.Sprintf("the release of %s that was answered at %s said yes instead of no", e.Process, instant(e.Time))
 	}

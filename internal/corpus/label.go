@@ -43,7 +43,7 @@ func (e *Entry) options() checker.Options {
 // applies reports that a property has a meaning for the lock and the workload of a history.
 func applies(h *history.History, p checker.Property) bool {
 	switch s := checker.SubjectOf(h); {
-	case p.OfPrograms() && !s.Program, p.OfShared() && !s.Shares, p.OfOneHolder() && s.Shares, p.OfOrder() && !s.InOrder:
+	case !s.Fits(p):
 		return false
 	case p == checker.LinearizableResource, p == checker.AtMostOnce, p == checker.Atomic, p == checker.Isolated, p == checker.Durable:
 		return slices.Contains(checker.SafetyProperties(s), p) // the workload decides

@@ -12,6 +12,8 @@ type Disturbances struct {
 	facts *Facts
 	// nodeEvents are those in which a node went down, came up, was promoted or was demoted.
 	nodeEvents []int
+	// stalls are the events that tell that this machine stalled.
+	stalls []int
 }
 
 // NewDisturbances looks for them in a history.
@@ -21,9 +23,20 @@ func (f *Facts) NewDisturbances() *Disturbances {
 		switch f.Event(i).F {
 		case history.NodeDown, history.NodeUp, history.NodePromoted, history.NodeDemoted:
 			d.nodeEvents = append(d.nodeEvents, i)
+		case history.Stalled:
+			d.stalls = append(d.stalls, i)
 		}
 	}
 	return d
+}
+
+// Stalled is for how long in a stretch of the run this machine stalled.
+func (d *Disturbances) Stalled(from, to time.Duration) (sum time.Duration) {
+	for _, i := range d.stalls {
+		e := d.facts.Event(i)
+		sum += max(0, min(to, e.Time)-max(from, e.Time-time.Duration(e.Value.Took().V())))
+	}
+	return sum
 }
 
 // Struck reports that a fault struck a client at some instant of a stretch, or that its lock program had ended.

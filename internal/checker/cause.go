@@ -51,6 +51,7 @@ const (
 	goesOn          cause = "that a client goes on without a node that does not serve it"
 	reconnects      cause = "that a client gives up a connection that has gone silent"
 	givesWay        cause = "that clients which ask at once do not keep the lock from each other for ever"
+	asksAgain       cause = "that a client which waits asks again, or is woken, while the lock is free"
 	keyGoes         cause = "that every key is deleted by its owner or expires by itself"
 	hasTTL          cause = "that a key gets its TTL when it is set"
 	releasedAlive   cause = "that the holder of a lock without a TTL lives until it has given it back"

@@ -271,5 +271,11 @@ func (j *judge) tellOfWait(story *story, s *starving, since int, bound time.Dura
 	case len(standing) > 0:
 		return keyGoes
 	}
+	others := func(o history.Op) bool {
+		return o.F == history.Acquire && o.Process != s.client && j.At(o.Call) < s.to && (o.Return < 0 || j.At(o.Return) > s.from)
+	}
+	if !slices.ContainsFunc(j.Ops, others) {
+		return asksAgain
+	}
 	return givesWay
 }

@@ -187,10 +187,10 @@ func (d *drawer) another(r *rand.Rand, list []scenario.Fault, i int) []scenario.
 func elsewhere(f scenario.Fault, node string) scenario.Fault {
 	same := clone([]scenario.Fault{f})[0]
 	on := *f.On
-	if on.Sends != "" {
-		on.To = node
-	} else {
+	if on.FromNode() {
 		on.Node = node
+	} else {
+		on.To = node
 	}
 	same.On = &on
 	return same
@@ -264,10 +264,10 @@ func sender(f *scenario.Fault) string {
 	if f.On == nil || f.On.Point != "" {
 		return ""
 	}
-	if f.On.Sends != "" {
-		return f.On.Client
+	if f.On.FromNode() {
+		return f.On.To
 	}
-	return f.On.To
+	return f.On.Client
 }
 
 func (d *drawer) params(r *rand.Rand, kind string, cast nemesis.Cast) nemesis.Fault {

@@ -9,6 +9,11 @@ import (
 // acquireWithRetry repeats attempt until it succeeds, its outcome is unknown,
 // or the configured attempts are used up.
 func acquireWithRetry(env Env, c *Config, attempt func() (Grant, Result)) (Grant, Result) {
+	return acquireWaiting(env, c, attempt, func(n int) { env.Sleep(c.Retry.Wait(env, n)) })
+}
+
+// acquireWaiting does so, and lets wait pass the time after the n-th attempt.
+func acquireWaiting(env Env, c *Config, attempt func() (Grant, Result), wait func(n int)) (Grant, Result) {
 	for n := 1; ; n++ {
 		g, result := attempt()
 		if result.Outcome == Fail && n >= c.Retry.Attempts {
@@ -17,7 +22,7 @@ func acquireWithRetry(env Env, c *Config, attempt func() (Grant, Result)) (Grant
 		if result.Outcome != Fail {
 			return g, result
 		}
-		env.Sleep(c.Retry.Wait(env, n))
+		wait(n)
 	}
 }
 

@@ -161,6 +161,8 @@ type Algorithm struct {
 	Semaphore, Modes bool
 	// Fair: it serves clients in the order in which they ask.
 	Fair bool
+	// Wakes: a release wakes those who wait.
+	Wakes bool
 	// StaysAtLeast: it can stay after its release (Config.AtLeast).
 	StaysAtLeast bool
 	// Endless: it can be without a TTL.

@@ -63,13 +63,25 @@ type Extender interface {
 	Extend(Grant) (Grant, Result)
 }
 
+// Attempter is a lock of which one try can be asked for. Who is refused keeps its place in the line, where there is one.
+type Attempter interface {
+	Attempt() (Grant, Result)
+}
+
 // Waiter is a lock for which clients wait in a line. Acquire makes attempts, and leaves the line if none succeeds.
 type Waiter interface {
 	Lock
-	// Attempt is one try: who is refused keeps its place in the line.
-	Attempt() (Grant, Result)
+	Attempter
 	// Leave gives the place up.
 	Leave()
+}
+
+// Waker is a lock of which a release wakes those who wait.
+type Waker interface {
+	Lock
+	Attempter
+	// Await waits until the client is woken, but no longer than most.
+	Await(most time.Duration)
 }
 
 // Forgetter is a lock that notices when its client drops a grant without releasing it, as a finalizer or a weak reference would: from then

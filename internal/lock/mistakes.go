@@ -52,6 +52,8 @@ type Mistakes struct {
 	PlaceOnce bool `json:"place_once,omitempty" yaml:"place_renewed" doc:"a place in the line lasts for the ttl from when its waiter asked last, or from when it came" default:"true" mistake:"false"`
 	// PlaceForever: who dies in the line keeps all others out.
 	PlaceForever bool `json:"place_forever,omitempty" yaml:"place_ends" doc:"a place in the line ends if its waiter asks no more, or it stays until the waiter takes it away" default:"true" mistake:"false"`
+	// AskedOnce: a message that is lost, or is never sent, leaves a client waiting for a free lock.
+	AskedOnce bool `json:"asked_once,omitempty" yaml:"asks_again" doc:"a client that waits to be woken asks again after the ttl at the latest, or only when all its time to wait is over (rueidis 602, spring-integration 3716)" default:"true" mistake:"false"`
 	// ReadersPass: a writer waits for as long as readers come.
 	ReadersPass bool `json:"readers_pass,omitempty" yaml:"writer_waits" doc:"of a lock with readers: a writer that waits keeps new readers out, or readers come in for as long as others read" default:"true" mistake:"false"`
 	// ReleasesGranted leaves the keys on nodes whose answer came when the lock was already granted.

@@ -169,7 +169,10 @@ func (s *struck) Target() string { return s.m.Link.From + " to " + s.m.Link.To }
 func (s *struck) Impact(world.World) history.Impact {
 	command := strings.ToUpper(s.m.Words[0])
 	words := fmt.Sprintf("%s from %s to %s", command, s.m.Link.From, s.m.Link.To)
-	if s.m.Answer {
+	switch {
+	case s.m.Kind&world.Answered == 0 && s.m.Kind.FromNode():
+		words = fmt.Sprintf("what %s pushes to %s (%s)", s.m.Link.To, s.m.Link.From, command)
+	case s.m.Kind.FromNode():
 		words = fmt.Sprintf("the answer of %s to %s from %s", s.m.Link.To, command, s.m.Link.From)
 	}
 	return history.Impact{Words: words + " " + s.words, Effects: []history.Strike{{Does: s.does, Links: []world.Link{s.m.Link}}}}

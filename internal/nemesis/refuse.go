@@ -103,7 +103,7 @@ func (f *refuse) On(m world.Message) Fault {
 
 // Misses implements RequestFault.
 func (f *refuse) Misses(p Passing) string {
-	if p.Answers != "" {
+	if p.FromNode() {
 		return "a command that is answered has been carried out, or not: the message to strike is what is sent"
 	}
 	if strings.EqualFold(p.Sends, world.AnyCommand) {

@@ -150,7 +150,7 @@ func (s *Schedule) Point(client, point string) {
 func (s *Schedule) Message(m world.Message) {
 	due, done := s.countOccurrence(func(p *Passing) bool {
 		pattern := p.Pattern()
-		return p.IsMessage() && pattern.Fits(m.Link, m.Answer, m.Words, m.Can)
+		return p.IsMessage() && pattern.Fits(m.Link, m.Kind, m.Words, m.Can)
 	})
 	s.fire(due, done, &m)
 }
@@ -171,7 +171,7 @@ func (s *Schedule) Unread(l world.Link, answers bool, why string) {
 		if !f.When.On.IsMessage() {
 			continue
 		}
-		if pattern := f.When.On.Pattern(); !pattern.On(l) || answers && !pattern.Answer || !s.settle(i+1) {
+		if pattern := f.When.On.Pattern(); !pattern.On(l) || answers && !pattern.Kind.FromNode() || !s.settle(i+1) {
 			continue
 		}
 		s.record(history.Event{Process: history.NemesisProcess, Type: history.Info, F: history.FaultFailed,

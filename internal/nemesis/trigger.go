@@ -31,14 +31,15 @@ type Trigger struct {
 // Passing is something that happens for the Nth time: a client is at a point, a client sends a command, a node answers one, or
 // a sentinel tells of something. The message waits until all that it sets off has taken effect.
 type Passing struct {
-	Node     string `yaml:"node" doc:"with answers: which node, as clients call it; any where it is left out"`
+	Node     string `yaml:"node" doc:"with answers and pushes: which node, as clients call it; any where it is left out"`
 	Client   string `yaml:"client" doc:"with point and sends: which client; any where it is left out"`
 	Point    string `yaml:"point" doc:"a point of the client's code"`
 	Sends    string `yaml:"sends" doc:"a Redis command that the client sends to a node, such as SET or EVALSHA; any: all but those by which libraries open connections (AUTH, CLIENT, COMMAND, HELLO, INFO, PING, SCRIPT, SELECT)" pattern:"^[A-Za-z][A-Za-z._-]{0,63}$"`
-	Answers  string `yaml:"answers" doc:"the Redis command that the node answers; any: as with sends. What a node pushes to subscribers answers nothing" pattern:"^[A-Za-z][A-Za-z._-]{0,63}$"`
-	To       string `yaml:"to" doc:"the node to which the client sends, or the client to which the node answers; any where it is left out"`
-	Key      string `yaml:"key" doc:"with sends and answers: a key that the command names" max:"1024"`
-	Contains string `yaml:"contains" doc:"with sends and answers: a text within one of the words behind the command's name" max:"1024"`
+	Answers  string `yaml:"answers" doc:"the Redis command that the node answers; any: as with sends. What a node pushes to subscribers answers nothing (pushes)" pattern:"^[A-Za-z][A-Za-z._-]{0,63}$"`
+	Pushes   string `yaml:"pushes" doc:"what the node pushes to a client that waits: MESSAGE, PMESSAGE or SMESSAGE (it has subscribed), INVALIDATE (it caches a key), or the answer with an element to a command that waits for one, such as BLPOP; any: all of these" pattern:"^[A-Za-z][A-Za-z._-]{0,63}$"`
+	To       string `yaml:"to" doc:"the node to which the client sends, or the client to which the node answers or pushes; any where it is left out"`
+	Key      string `yaml:"key" doc:"with sends, answers and pushes: a key that the command names; of what is published, the channel" max:"1024"`
+	Contains string `yaml:"contains" doc:"with sends, answers and pushes: a text within one of the words behind the command's name" max:"1024"`
 	Can      string `yaml:"can" doc:"with sends and answers: what the command can do to the lock's key, whatever its name is: set it, give it another end (lengthen), or remove it (end). Of a script that is what the commands can that stand in it" values:"set,lengthen,end"`
 	Sentinel string `yaml:"sentinel" doc:"with tells: which sentinel; any where it is left out"`
 	Tells    string `yaml:"tells" doc:"what the sentinel tells its subscribers, in Redis' word, such as +sdown, +odown, +vote-for-leader, +elected-leader or +switch-master" pattern:"^[+-][a-z-]{1,63}$"`
@@ -62,23 +63,33 @@ type After struct {
 }
 
 // IsMessage reports that a message is meant.
-func (p Passing) IsMessage() bool { return p.Sends != "" || p.Answers != "" }
+func (p Passing) IsMessage() bool { return p.Sends != "" || p.FromNode() }
+
+// FromNode reports that a message is meant that a node sends.
+func (p Passing) FromNode() bool { return p.Answers != "" || p.Pushes != "" }
+
+// Command is the name of the command of a message.
+func (p Passing) Command() string { return p.Sends + p.Answers + p.Pushes }
 
 // IsMessage reports that a message fires the fault; nil: something else does.
 func (o *On) IsMessage() bool { return o != nil && o.Passing.IsMessage() }
 
 // Pattern is the message that is meant.
 func (p Passing) Pattern() world.Pattern {
-	pattern := world.Pattern{Client: p.Client, Node: p.To, Command: p.Sends, Key: p.Key, Contains: p.Contains, Can: command.CanNamed(p.Can)}
-	if p.Answers != "" {
-		pattern.Client, pattern.Node, pattern.Answer, pattern.Command = p.To, p.Node, true, p.Answers
+	pattern := world.Pattern{Kind: world.Sent, Client: p.Client, Node: p.To, Command: p.Command(), Key: p.Key, Contains: p.Contains,
+		Can: command.CanNamed(p.Can)}
+	if p.FromNode() {
+		pattern.Kind, pattern.Client, pattern.Node = world.Answered, p.To, p.Node
+	}
+	if p.Pushes != "" {
+		pattern.Kind = world.Pushed
 	}
 	return pattern
 }
 
 // clientOf is the client without which it cannot happen; empty: any will do.
 func (p Passing) clientOf() string {
-	if p.Answers != "" {
+	if p.FromNode() {
 		return p.To
 	}
 	return p.Client
@@ -102,6 +113,12 @@ func (p Passing) String() string {
 		text = cmp.Or(p.Client, "any client") + " sends " + commandWords(p.Sends) + p.details() + " to " + cmp.Or(p.To, "any node")
 	case p.Answers != "":
 		text = cmp.Or(p.Node, "any node") + " answers " + commandWords(p.Answers) + p.details() + " to " + cmp.Or(p.To, "any client")
+	case p.Pushes != "":
+		what := "anything"
+		if p.Pushes != world.AnyCommand {
+			what = strings.ToUpper(p.Pushes)
+		}
+		text = cmp.Or(p.Node, "any node") + " pushes " + what + p.details() + " to " + cmp.Or(p.To, "any client")
 	default:
 		text = cmp.Or(p.Client, "any client") + " is at " + p.Point
 	}

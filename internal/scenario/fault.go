@@ -46,13 +46,14 @@ type Fault struct {
 var goesWith = map[string][]string{
 	"point": {"client"}, "sends": {"client", "to", "key", "contains", "can"},
 	"answers": {"node", "to", "key", "contains", "can"},
+	"pushes":  {"node", "to", "key", "contains"},
 	"tells":   {"sentinel", "about"},
 }
 
 // happening is the key that says what happens; empty: none does, or more than one.
 func happening(p *nemesis.Passing) string {
 	what := ""
-	for _, given := range []struct{ key, value string }{{"point", p.Point}, {"sends", p.Sends}, {"answers", p.Answers}, {"tells", p.Tells}} {
+	for _, given := range []struct{ key, value string }{{"point", p.Point}, {"sends", p.Sends}, {"answers", p.Answers}, {"pushes", p.Pushes}, {"tells", p.Tells}} {
 		if given.value == "" {
 			continue
 		}
@@ -253,6 +254,11 @@ func (f *Fault) awaitsMessage() bool {
 	return len(nemesis.Messages([]nemesis.Planned{f.planned()})) > 0
 }
 
+// awaitsPush reports that the fault waits for a message that a node pushes.
+func (f *Fault) awaitsPush() bool {
+	return slices.ContainsFunc(nemesis.Messages([]nemesis.Planned{f.planned()}), func(p world.Pattern) bool { return p.Kind == world.Pushed })
+}
+
 // checkPassing makes sure that what a fault waits for can happen; nil: it does not wait.
 func (r *FaultRules) checkPassing(d *decoder, path string, p *nemesis.Passing) {
 	if p == nil {
@@ -260,13 +266,13 @@ func (r *FaultRules) checkPassing(d *decoder, path string, p *nemesis.Passing) {
 	}
 	what, cast := happening(p), r.cast
 	if what == "" {
-		d.ProblemAt(path, "say in exactly one way what happens: point, sends, answers or tells").Hint =
+		d.ProblemAt(path, "say in exactly one way what happens: point, sends, answers, pushes or tells").Hint =
 			"{client: c1, point: before-write}, " +
-				"{client: c1, sends: SET, to: A}, {node: A, answers: SET, to: c1} or {sentinel: s1, tells: +switch-master}"
+				"{client: c1, sends: SET, to: A}, {node: A, answers: SET, to: c1}, {node: A, pushes: any, to: c1} or {sentinel: s1, tells: +switch-master}"
 		return
 	}
 	receivers, receiver := cast.Endpoints, "node"
-	if what == "answers" {
+	if p.FromNode() {
 		receivers, receiver = cast.Clients, "client"
 	}
 	for _, given := range []struct {
@@ -282,7 +288,7 @@ func (r *FaultRules) checkPassing(d *decoder, path string, p *nemesis.Passing) {
 		}
 		if !slices.Contains(goesWith[what], given.key) {
 			d.ProblemAt(yamlform.Join(path, given.key), "%s does not go with %s", given.key, what).Hint =
-				"a client is at a point or sends to a node; a node answers to a client; a sentinel tells about a node or a sentinel"
+				"a client is at a point or sends to a node; a node answers or pushes to a client; a sentinel tells about a node or a sentinel"
 		} else if given.among != nil && !slices.Contains(given.among, given.value) && d.Sound(castFrom(given.noun)...) {
 			d.ProblemAt(yamlform.Join(path, given.key), "no %s %q", given.noun, yamlform.Clip(given.value)).Suggest(given.value, given.among)
 		}
@@ -290,7 +296,7 @@ func (r *FaultRules) checkPassing(d *decoder, path string, p *nemesis.Passing) {
 	if what == "point" {
 		r.checkPoint(d, path, p)
 	}
-	if what == "sends" || what == "answers" {
+	if p.IsMessage() {
 		r.checkMessage(d, path, what, p)
 	}
 	if what == "tells" && !slices.Contains(sentinel.Words, p.Tells) {

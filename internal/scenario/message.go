@@ -11,9 +11,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
-// pushed are the first words of messages that a node pushes to those who have subscribed. No client sends such a command.
-var pushed = []string{"MESSAGE", "PMESSAGE", "SMESSAGE", "INVALIDATE"}
-
 // unanswered are commands after which what a node sends can no longer be told apart from answers.
 var unanswered = []string{"MONITOR", "PSYNC", "SYNC"}
 
@@ -23,19 +20,27 @@ var wordless = []string{"DISCARD", "EXEC", "MULTI", "UNWATCH"}
 // bodies are commands that do what stands elsewhere: in a script, or in the commands before them.
 var bodies = []string{"EVAL", "EVALSHA", "EXEC", "FCALL"}
 
-const notYet = "a message that a node pushes to its subscribers cannot be waited for yet"
+// pushable are the names of what a node pushes.
+var pushable = slices.Concat([]string{world.AnyCommand}, world.PushedWords(), command.Waiting())
 
-// checkMessage makes sure that there can be a message of the kind that is meant; what says whether it is sent or answers.
+// checkMessage makes sure that there can be a message of the kind that is meant; what says whether it is sent, answers or is pushed.
 func (r *FaultRules) checkMessage(d *decoder, path, what string, p *nemesis.Passing) {
-	name := strings.ToUpper(p.Sends + p.Answers)
-	publishes := "for the moment at which it is published: {client: c1, sends: PUBLISH, to: A}"
+	s := r.setup
+	algorithm, _ := lock.Lookup(s.Lock.Algorithm)
+	name := strings.ToUpper(p.Command())
 	switch {
-	case slices.Contains(pushed, name):
-		d.ProblemAt(yamlform.Join(path, what), "never happens: %s is no command; %s", name, notYet).Hint = publishes
+	case p.Pushes != "" && !slices.ContainsFunc(pushable, func(s string) bool { return strings.EqualFold(s, name) }):
+		d.ProblemAt(yamlform.Join(path, what), "never happens: no node pushes %s", yamlform.Clip(p.Pushes)).Suggest(p.Pushes, pushable)
+	case p.Pushes != "" && s.Lock.Program == nil && !algorithm.Wakes && d.Sound("lock.algorithm"):
+		d.ProblemAt(yamlform.Join(path, what), "never happens: nobody wakes those who wait for the lock %s", algorithm.Name).Hint =
+			"these locks wake them: " + strings.Join(locksThat(func(a lock.Algorithm) bool { return a.Wakes }), ", ")
+	case p.Pushes == "" && slices.Contains(world.PushedWords(), name):
+		d.ProblemAt(yamlform.Join(path, what), "never happens: %s is no command, but what a node pushes", name).Hint =
+			"{node: A, pushes: " + name + ", to: c1}"
 	case p.Answers != "" && p.To != "" && (name == "PUBLISH" || name == "SPUBLISH"):
 		// The client may publish, too. But who names it means what is pushed to it, and would wait for ever.
-		d.ProblemAt(yamlform.Join(path, "to"), "the answer to %s goes to the client that publishes; %s", name, notYet).Hint =
-			publishes + "; without to, it is the answer to whoever publishes"
+		d.ProblemAt(yamlform.Join(path, "to"), "the answer to %s goes to the client that publishes", name).Hint =
+			"what others are told by it: {node: A, pushes: MESSAGE, to: c1}; without to, it is the answer to whoever publishes"
 	case p.Answers != "" && slices.Contains(unanswered, name):
 		d.ProblemAt(yamlform.Join(path, what), "never happens: no answer can be told from what else a node sends after %s", name).Hint =
 			"{client: c1, sends: " + name + ", to: A}"

@@ -109,7 +109,7 @@ func (Abilities) Tag() string {
 func (s *Setup) NotApplicable(r *program.Ready) string {
 	for _, reason := range []func(*program.Ready) string{
 		s.takesNoLock, s.wantsOtherNodes, s.wantsRedis, s.wantsOtherTTL,
-		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsOneObject, s.wantsPermits, s.wantsModes, s.wantsOrder, s.wantsAtLeast, s.wantsExtension,
+		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsOneObject, s.wantsPermits, s.wantsModes, s.wantsOrder, s.wantsPushes, s.wantsAtLeast, s.wantsExtension,
 		s.wantsLeaseToEnd, s.wantsForgetting,
 		s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
 	} {
@@ -251,6 +251,16 @@ func (s *Setup) wantsOrder(r *program.Ready) string {
 		return ""
 	}
 	return "the lock is to serve clients in the order in which they ask, and it does not promise that"
+}
+
+// wantsPushes is about messages that a node pushes to those who wait.
+func (s *Setup) wantsPushes(r *program.Ready) string {
+	for i := range s.Faults.List {
+		if s.Faults.List[i].awaitsPush() && !r.Has(program.Wakes) {
+			return fmt.Sprintf("fault %d waits for a message that wakes a client, and nobody wakes those who wait for it", i+1)
+		}
+	}
+	return ""
 }
 
 func (s *Setup) wantsPermits(r *program.Ready) string {

@@ -70,6 +70,9 @@ func Describe(c lock.Config, version string) program.Ready {
 	if a.Modes {
 		r.Can = append(r.Can, program.HasModes)
 	}
+	if a.Wakes {
+		r.Can = append(r.Can, program.Wakes)
+	}
 	if a.Fair {
 		r.Can = append(r.Can, program.KeepsOrder)
 	}

@@ -87,7 +87,7 @@ func TestPatternsThatNeedAllLinks(t *testing.T) {
 			t.Errorf("%v: got %d", link, got)
 		}
 	}
-	if list.Fit(world.Link{From: "c2", To: "A"}, false, []string{"DEL", "lock"}, command.CanEnd) {
+	if list.Fit(world.Link{From: "c2", To: "A"}, world.Sent, []string{"DEL", "lock"}, command.CanEnd) {
 		t.Error("a message of c2 fits")
 	}
 }

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -12,14 +13,37 @@ import (
 type Pattern struct {
 	// Client and Node are at the ends of the link; empty: any.
 	Client, Node string
-	// Answer: what a node answers to the command. Else it is what a client sends.
-	Answer bool
-	// Command is its name, in any case, or AnyCommand.
+	// Kind is what they are; 0: Sent.
+	Kind MessageKind
+	// Command is its name, in any case, or AnyCommand. What a node pushes has a name, too, such as MESSAGE.
 	Command string
 	// Key is one of its words, and Contains is part of one; empty: any.
 	Key, Contains string
 	// Can is what it can do to the lock's key; 0: that does not matter.
 	Can command.Can
+}
+
+// MessageKind says who sends a message, and why. Of one message several may be true.
+type MessageKind uint8
+
+const (
+	// Sent: a client sends it.
+	Sent MessageKind = 1 << iota
+	// Answered: a node answers with it what a client has sent.
+	Answered
+	// Pushed: a node tells a client with it what that waits for: what is published, that a key has changed, or an element of a list.
+	Pushed
+)
+
+// FromNode reports that a node sends it.
+func (k MessageKind) FromNode() bool { return k&(Answered|Pushed) != 0 }
+
+// PushedWords are the first words of what a node pushes to those who have subscribed.
+func PushedWords() []string { return []string{"MESSAGE", "PMESSAGE", "SMESSAGE", "INVALIDATE"} }
+
+// IsPushed reports that the words of a message that answers nothing are those of one that a client waits for.
+func IsPushed(words []string) bool {
+	return len(words) > 0 && slices.ContainsFunc(PushedWords(), func(name string) bool { return strings.EqualFold(name, words[0]) })
 }
 
 // AnyCommand stands for all commands but those by which libraries open connections.
@@ -61,8 +85,8 @@ func (p *Pattern) On(l Link) bool {
 }
 
 // Fits reports whether a message is one of those. Words are the command's, can is what it can do to the lock's key.
-func (p *Pattern) Fits(l Link, answer bool, words []string, can command.Can) bool {
-	if p.Answer != answer || len(words) == 0 || !p.On(l) || p.Can&^can != 0 {
+func (p *Pattern) Fits(l Link, kind MessageKind, words []string, can command.Can) bool {
+	if cmp.Or(p.Kind, Sent)&kind == 0 || len(words) == 0 || !p.On(l) || p.Can&^can != 0 {
 		return false
 	}
 	if p.Command == AnyCommand {
@@ -92,16 +116,16 @@ func (list Patterns) On(l Link) (on Patterns) {
 }
 
 // Fit reports whether a message is one of those.
-func (list Patterns) Fit(l Link, answer bool, words []string, can command.Can) bool {
-	return slices.ContainsFunc(list, func(p Pattern) bool { return p.Fits(l, answer, words, can) })
+func (list Patterns) Fit(l Link, kind MessageKind, words []string, can command.Can) bool {
+	return slices.ContainsFunc(list, func(p Pattern) bool { return p.Fits(l, kind, words, can) })
 }
 
 // Message is one that a run waits for. It stands at the beginning of its way over the link
 // till Hooks.Message returns.
 type Message struct {
-	Link   Link
-	Answer bool
-	// Words are the command's, of an answer those of the command that it answers. Can is what it can do to the lock's key, where the
+	Link Link
+	Kind MessageKind
+	// Words are the command's, of an answer those of the command that it answers, of what is pushed its own. Can is what it can do to the lock's key, where the
 	// run wants to know that.
 	Words []string
 	Can   command.Can

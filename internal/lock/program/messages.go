@@ -96,12 +96,14 @@ const (
 	KeepsOrder Ability = "fair"
 	// StaysAtLeast: setup may say for how long the lock stays at least, also where it is released before.
 	StaysAtLeast Ability = "at-least"
+	// Wakes: a release wakes those who wait.
+	Wakes Ability = "wakes"
 )
 
 // Abilities are all of them.
 func Abilities() []Ability {
 	return []Ability{TellsValidity, Renews, TellsLoss, Extends, Forgets, TellsToken, TellsOwner, AsksSentinels, AsksCluster, KeepsBusy,
-		SetsUpAgain, DoesWithoutTTL, KeepsOneObject, HasPermits, HasModes, KeepsOrder, StaysAtLeast}
+		SetsUpAgain, DoesWithoutTTL, KeepsOneObject, HasPermits, HasModes, KeepsOrder, StaysAtLeast, Wakes}
 }
 
 // Mode says how a client takes a lock that has readers and writers.

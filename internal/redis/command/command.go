@@ -32,12 +32,13 @@ const (
 	HSETEX
 	WAITAOF
 	DECR
+	BLPOP
 )
 
 var opNames = [...]string{PING: "ping", GET: "get", SET: "set", DEL: "del", PEXPIRE: "pexpire",
 	PTTL: "pttl", INCR: "incr", WAIT: "wait", EVAL: "eval",
 	RPUSH: "rpush", LRANGE: "lrange", WATCH: "watch", UNWATCH: "unwatch", EXEC: "exec",
-	DELIFEQ: "delifeq", HSETEX: "hsetex", WAITAOF: "waitaof", DECR: "decr"}
+	DELIFEQ: "delifeq", HSETEX: "hsetex", WAITAOF: "waitaof", DECR: "decr", BLPOP: "blpop"}
 
 func (o Op) String() string {
 	if int(o) < len(opNames) && opNames[o] != "" {
@@ -64,7 +65,7 @@ type Command struct {
 	Key   string
 	Value string
 	// TTL is the expiry of SET and HSETEX (0: none) and PEXPIRE, in whole milliseconds;
-	// for WAIT and WAITAOF the timeout on the server.
+	// for WAIT, WAITAOF and BLPOP the timeout on the server.
 	TTL time.Duration
 	// Replicas is how many replicas WAIT waits for.
 	Replicas int
@@ -169,6 +170,11 @@ func Eval(s *Script, keys []string, args ...string) Command {
 // RPush appends to a list.
 func RPush(key string, elements ...string) Command {
 	return Command{Op: RPUSH, Key: key, Args: elements}
+}
+
+// BLPop takes the first element of a list. If there is none, it waits until one is pushed, or the server's timeout has passed (0: never).
+func BLPop(key string, timeout time.Duration) Command {
+	return Command{Op: BLPOP, Key: key, TTL: timeout}
 }
 
 // LRange reads a whole list.

@@ -116,6 +116,17 @@ const takers = `LINSERT LMPOP LPOP LSET LTRIM RPOP SPOP VREM VSETATTR XACK XACKD
 // waiters are takers that wait until there is something to take.
 const waiters = `BLMPOP BLPOP BRPOP BZMPOP BZPOPMAX BZPOPMIN`
 
+// Waiting are the commands that wait until there is something to take.
+func Waiting() []string { return append(strings.Fields(waiters), "BLMOVE", "BRPOPLPUSH", "XREAD", "XREADGROUP") }
+
+// Waits reports that a command waits until there is something to take, if there is nothing.
+func Waits(words []string) bool {
+	if len(words) == 0 || !slices.ContainsFunc(Waiting(), func(name string) bool { return strings.EqualFold(name, words[0]) }) {
+		return false
+	}
+	return !strings.HasPrefix(strings.ToUpper(words[0]), "X") || slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, "block") })
+}
+
 // makers also make the key where it is not there.
 const makers = `GEOADD VADD XADD`
 

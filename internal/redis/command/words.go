@@ -43,6 +43,8 @@ func (c *Command) Words() []string {
 		words = append(words, c.Key, c.Value)
 	case RPUSH:
 		words = append(append(words, c.Key), c.Args...)
+	case BLPOP:
+		words = append(words, c.Key, strconv.FormatFloat(float64(Milliseconds(c.TTL))/1000, 'f', -1, 64))
 	case LRANGE:
 		words = append(words, c.Key, "0", "-1")
 	case WATCH:

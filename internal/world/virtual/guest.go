@@ -238,6 +238,9 @@ type batch struct {
 	// dial: it opens the connection; closes: it closes it.
 	dial, closes bool
 	commands     [][]string
+	// pushed are the words of what the guest is sent that answers nothing, empty the places of commands whose answers are null, or errors.
+	pushed [][]string
+	empty  []int
 	// done of them have been carried out, or refused by a model: refused are the places of these.
 	done    int
 	refused []int
@@ -300,7 +303,9 @@ func (g *GuestConn) push(b []byte) {
 	}
 	a := &batch{out: b}
 	if line := g.conn.line; line != nil {
-		a.commands = line.answers.read(b)
+		line.answers.read(a)
+	} else if l := g.link(); len(l.awaits) > 0 { // a model: whole messages that answer nothing
+		(&answerReader{link: l}).read(a)
 	}
 	g.sendAnswer(a)
 }

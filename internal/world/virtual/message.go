@@ -14,7 +14,7 @@ func (k *call) awaitedByRun() bool {
 	l := k.link
 	hook := l.w.hooks.Message
 	answer := k.dir == answers
-	if len(l.awaits) == 0 || k.handshake || answer && (k.noScript || k.refused != "") || k.batch != nil && len(k.batch.commands) == 0 {
+	if len(l.awaits) == 0 || k.handshake || answer && (k.noScript || k.refused != "") || k.batch != nil && len(k.batch.commands)+len(k.batch.pushed) == 0 {
 		return false
 	}
 	found := k.awaitedMessages(answer) // before the run, too: scripts become known then
@@ -57,11 +57,34 @@ func (k *call) awaitedMessages(answer bool) (found []world.Message) {
 		if answer && k.batch != nil && slices.Contains(k.batch.refused, i) {
 			continue
 		}
-		if l.awaits.Fit(l.name, answer, words, can) {
-			found = append(found, world.Message{Link: l.name, Answer: answer, Words: words, Can: can, Disturb: k.disturbFunc(i)})
+		kind := world.Sent
+		if answer {
+			kind = world.Answered
+		}
+		if answer && command.Waits(words) && k.brings(i) {
+			kind |= world.Pushed
+		}
+		if l.awaits.Fit(l.name, kind, words, can) {
+			found = append(found, world.Message{Link: l.name, Kind: kind, Words: words, Can: can, Disturb: k.disturbFunc(i)})
+		}
+	}
+	if k.batch == nil || !answer {
+		return found
+	}
+	for _, words := range k.batch.pushed {
+		if l.awaits.Fit(l.name, world.Pushed, words, 0) {
+			found = append(found, world.Message{Link: l.name, Kind: world.Pushed, Words: words, Disturb: k.disturbFunc(0)})
 		}
 	}
 	return found
+}
+
+// brings reports that the answer to the i-th command that the call carries has what that has waited for.
+func (k *call) brings(i int) bool {
+	if k.batch == nil {
+		return k.reply.OK()
+	}
+	return !slices.Contains(k.batch.empty, i)
 }
 
 // disturbFunc puts disturbances on the i-th command that the call carries, or on the answer to it, and on what comes behind.

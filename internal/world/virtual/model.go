@@ -25,7 +25,7 @@ type redisModel struct {
 	// backlog keeps the writes for the followers.
 	backlog   []change
 	followers []*follower
-	// blocked are the WAITs that it has not answered yet.
+	// blocked are the WAITs and BLPOPs that it has not answered yet.
 	blocked []*blocked
 	// role is its part in a set that sentinels rule.
 	role role
@@ -94,6 +94,8 @@ func (n *redisModel) serve(k *call) bool {
 	case k.cmd.Op == command.WAIT, k.cmd.Op == command.WAITAOF:
 		n.wait(k)
 		return false
+	case k.cmd.Op == command.BLPOP && !k.handshake:
+		return n.pop(k)
 	default:
 		n.memory.Refuse = n.refusal()
 		if k.clientDone { // what it does now is not what its client has just asked for
@@ -186,7 +188,7 @@ func (n *redisModel) onKill(stood bool) {
 	n.breakFollowers()
 }
 
-// dropBlocked forgets the WAITs whose connections end.
+// dropBlocked forgets the WAITs and BLPOPs whose connections end.
 func (n *redisModel) dropBlocked() {
 	for _, b := range n.blocked {
 		b.done = true // the call may be another's by the time its WAIT is over

@@ -24,11 +24,11 @@ func TestGuestsAreRefused(t *testing.T) {
 			var clients machines
 			w, _ := openWith(t, &Engine{Guests: idle{}, Locks: &clients, Servers: c.servers, Wall: epoch}, func(s *world.Spec) {
 				s.Needs = append(s.Needs, world.RefusePower)
-				s.Messages = world.Patterns{{Command: "SET", Contains: "one"}, {Command: world.AnyCommand, Answer: true}}
+				s.Messages = world.Patterns{{Command: "SET", Contains: "one"}, {Command: world.AnyCommand, Kind: world.Answered}}
 			})
 			var answered []string
 			w.hooks.Message = func(m world.Message) {
-				if m.Answer {
+				if m.Kind.FromNode() {
 					answered = append(answered, strings.Join(m.Words, " "))
 				} else if _, err := m.Disturb(world.Disturbance{Kind: world.Refuse, Error: "OOM no"}); err != nil {
 					t.Error(err)

@@ -403,27 +403,33 @@ func (r *answerReader) stop(why error) {
 	r.blind = true
 }
 
-// read returns the commands whose answers end among some bytes.
-func (r *answerReader) read(b []byte) (answered [][]string) {
+// read finds in what the guest is sent which commands it answers, and what is pushed.
+func (r *answerReader) read(a *batch) {
 	if r == nil {
-		return nil
+		return
 	}
-	for len(b) > 0 && !r.blind {
+	for b := a.out; len(b) > 0 && !r.blind; {
 		n, whole, err := r.scanner.Next(b)
 		if err != nil {
 			r.stop(err)
-			return answered
+			return
 		}
 		b = b[n:]
 		if !whole {
 			continue
 		}
 		kind, message := r.scanner.Message()
-		if words, ok := r.pairing.Answer(kind, message); ok && words != nil && !resp.PutsOff(kind, message) {
-			answered = append(answered, words)
+		words, answers := r.pairing.Answer(kind, message)
+		if !answers && world.IsPushed(message) {
+			a.pushed = append(a.pushed, message)
+		}
+		if answers && words != nil && !resp.PutsOff(kind, message) {
+			if kind == resp.Error || r.scanner.Null() {
+				a.empty = append(a.empty, len(a.commands))
+			}
+			a.commands = append(a.commands, words)
 		}
 	}
-	return answered
 }
 
 // caller is a built-in client at the other end of a server's connection.
@@ -498,6 +504,9 @@ func (c *connection) hangUp() {
 	c.hungUp = true
 	l, line := c.call.link, c.line
 	if line == nil {
+		if n := l.to.model(); n != nil && c.call.cmd.Op == command.BLPOP && !c.call.arrived { // it may wait there
+			l.w.s.after(l.delay, func() { n.runOrDefer(func() { n.forgetPop(c) }) })
+		}
 		return
 	}
 	l.w.s.after(l.delay, func() {

@@ -398,12 +398,12 @@ func TestGuestsSendServersBytes(t *testing.T) {
 func TestTheRunWaitsForAnswersOfServers(t *testing.T) {
 	var clients machines
 	w, _ := openWith(t, &Engine{Guests: idle{}, Locks: &clients, Servers: &byteServers{}, Wall: epoch}, func(s *world.Spec) {
-		s.Messages = world.Patterns{{Client: "c1", Node: "A", Answer: true, Command: "GET"}}
+		s.Messages = world.Patterns{{Client: "c1", Node: "A", Kind: world.Answered, Command: "GET"}}
 	})
 	var told []string
 	var unread []string
 	w.hooks.Message = func(m world.Message) {
-		told = append(told, fmt.Sprint(m.Words, m.Answer))
+		told = append(told, fmt.Sprint(m.Words, m.Kind.FromNode()))
 		w.Sleep(10 * time.Millisecond)
 	}
 	w.hooks.Unread = func(_ world.Link, answers bool, why string) { unread = append(unread, fmt.Sprint(answers, why)) }

@@ -315,6 +315,26 @@ func (m *Memory) RPush(key, element string) int64 {
 	return int64(len(it.List))
 }
 
+// LPop takes the first element of a list; false: there is none.
+func (m *Memory) LPop(key string) (element string, some bool) {
+	i := m.Find(key)
+	if i < 0 {
+		return "", false
+	}
+	if !m.Items[i].IsList {
+		m.fault = ErrWrongType
+		return "", false
+	}
+	list := m.Items[i].List
+	if element = list[0]; len(list) == 1 {
+		m.Remove(i)
+		return element, true
+	}
+	m.Items[i].List = slices.Clone(list[1:])
+	m.Tell(key)
+	return element, true
+}
+
 // LRange reads a whole list.
 func (m *Memory) LRange(key string) []string {
 	i := m.Find(key)
@@ -385,6 +405,15 @@ func (m *Memory) Do(c *command.Command) command.Reply {
 			return command.RefusedReply(fault)
 		}
 		return command.IntReply(n)
+	case command.BLPOP: // who waits for an element is the node's affair
+		element, some := m.LPop(c.Key)
+		switch fault := m.takeFault(); {
+		case fault != "":
+			return command.RefusedReply(fault)
+		case !some:
+			return command.NilReply()
+		}
+		return command.ListReply(c.Key, element)
 	case command.LRANGE:
 		if i := m.Find(c.Key); i >= 0 && !m.Items[i].IsList {
 			return command.RefusedReply(ErrWrongType)

@@ -9,7 +9,8 @@ import (
 // writes reports whether Redis takes a command for a write, whatever it does then.
 func writes(op command.Op) bool {
 	switch op {
-	case command.SET, command.DEL, command.PEXPIRE, command.INCR, command.DECR, command.RPUSH, command.DELIFEQ, command.HSETEX:
+	case command.SET, command.DEL, command.PEXPIRE, command.INCR, command.DECR, command.RPUSH, command.DELIFEQ, command.HSETEX,
+		command.BLPOP:
 		return true
 	}
 	return false
@@ -18,7 +19,7 @@ func writes(op command.Op) bool {
 // refuses says with what the node answers a command that it does not carry out; empty: it does.
 func (m *Memory) refuses(op command.Op) string {
 	switch {
-	case m.Full && !m.Follows && writes(op) && op != command.DEL && op != command.PEXPIRE:
+	case m.Full && !m.Follows && writes(op) && op != command.DEL && op != command.PEXPIRE && op != command.BLPOP:
 		return errFull
 	case writes(op):
 		return m.Refuse

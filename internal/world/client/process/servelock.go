@@ -261,7 +261,7 @@ func (s *servedLock) acquire(id uint64, wait time.Duration) {
 		if result.Outcome == lock.Fail && (n >= s.config.Retry.Attempts || machine.Monotonic()-began+delay >= wait) {
 			result = s.giveUp(id, result)
 		} else if result.Outcome == lock.Fail {
-			s.env.Sleep(delay)
+			s.pass(delay, began+wait)
 			continue
 		}
 		if result.Outcome != lock.OK {
@@ -272,6 +272,15 @@ func (s *servedLock) acquire(id uint64, wait time.Duration) {
 		compute(s.config.Busy)
 		return
 	}
+}
+
+// pass passes the time until the next attempt: the delay, or until the client is woken, which the end of its time does.
+func (s *servedLock) pass(delay, end time.Duration) {
+	if w, wakes := s.lock.(lock.Waker); wakes {
+		w.Await(max(end-machine.Monotonic(), time.Millisecond))
+		return
+	}
+	s.env.Sleep(delay)
 }
 
 // leave gives up the client's place among those who wait.
@@ -306,7 +315,7 @@ func (s *servedLock) attempt(id uint64, n int) (result lock.Result, delay time.D
 	s.using.Lock()
 	defer s.using.Unlock()
 	ask := s.lock.Acquire
-	if w, waits := s.lock.(lock.Waiter); waits {
+	if w, waits := s.lock.(lock.Attempter); waits {
 		ask = w.Attempt
 	}
 	g, result := ask()

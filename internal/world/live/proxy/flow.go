@@ -44,8 +44,9 @@ type part struct {
 	data []byte
 	// answered are the commands that it answers, where somebody wants to know.
 	answered []*world.Command
-	// awaited are the words of the message, where the run waits for it, can is what it can do to the lock's key.
+	// awaited are the words of the message, where the run waits for it, kind is what it is, and can what it can do to the lock's key.
 	awaited []string
+	kind    world.MessageKind
 	can     command.Can
 	// asked is the command that it is, where it may be refused.
 	asked *asked
@@ -242,7 +243,7 @@ func (f *flow) read(data []byte) {
 		if p.replaced {
 			message = p.instead
 		}
-		f.parts = append(f.parts, part{data: data[:at], answered: answers}, part{message, its, p.awaited, p.can, p.asked})
+		f.parts = append(f.parts, part{data: data[:at], answered: answers}, part{message, its, p.awaited, p.kind, p.can, p.asked})
 		data, at, answers = data[at+p.size:], 0, nil
 	}
 	f.parts = append(f.parts, part{data: data, answered: answers})
@@ -278,7 +279,7 @@ func (f *flow) handToRun(p part) {
 			lift := v.disturbFlow(f, d)
 			return func() error { lift(); return nil }, nil
 		}
-		c.reader.Message(world.Message{Link: c.link, Answer: v.isAnswers, Words: p.awaited, Can: p.can, Disturb: disturb})
+		c.reader.Message(world.Message{Link: c.link, Kind: p.kind, Words: p.awaited, Can: p.can, Disturb: disturb})
 	})
 }
 

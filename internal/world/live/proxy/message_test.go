@@ -63,7 +63,7 @@ func (r *reader) feed(answers bool, text string, piece int) (awaited []string) {
 func TestWhatIsAwaited(t *testing.T) {
 	const ok = "+OK\r\n"
 	set := world.Pattern{Command: "set"}
-	answer := func(command string) world.Pattern { return world.Pattern{Command: command, Answer: true} }
+	answer := func(command string) world.Pattern { return world.Pattern{Command: command, Kind: world.Answered} }
 	for name, c := range map[string]struct {
 		awaits            world.Pattern
 		requests, answers string
@@ -107,7 +107,7 @@ func TestWhatIsAwaited(t *testing.T) {
 }
 
 func TestWhatCannotBeRead(t *testing.T) {
-	get := world.Pattern{Command: "GET", Answer: true}
+	get := world.Pattern{Command: "GET", Kind: world.Answered}
 	many := strings.Repeat(asSent("PING"), maxExpected+1)
 	for text, want := range map[string]string{
 		"*1\r\n?":                   `no value begins with '?'`,
@@ -207,12 +207,12 @@ func TestEachDirectionKnowsItsConnection(t *testing.T) {
 	var background sync.WaitGroup
 	defer background.Wait()
 	asked := sync.Map{}
-	reader := &ConnReader{Awaits: []world.Pattern{{Command: "GET"}, {Command: "GET", Answer: true}},
+	reader := &ConnReader{Awaits: []world.Pattern{{Command: "GET"}, {Command: "GET", Kind: world.Answered}},
 		Go: background.Go, Unread: func(world.Link, bool, string) {
 			wrong.Add(1)
 		},
 		Message: func(m world.Message) {
-			if !m.Answer {
+			if !m.Kind.FromNode() {
 				asked.Store(m.Words[1], true)
 			} else if _, ok := asked.LoadAndDelete(m.Words[1]); ok {
 				right.Add(1)
@@ -301,7 +301,7 @@ func echo(t testing.TB) (address string, served *atomic.Int64) {
 // BenchmarkLink measures a round trip over a link that is not read, one that is named, and
 // one on which the run waits for a message that does not come.
 func BenchmarkLink(b *testing.B) {
-	quiet := world.Pattern{Command: "DEL", Key: "k", Answer: true}
+	quiet := world.Pattern{Command: "DEL", Key: "k", Kind: world.Answered}
 	for name, reader := range map[string]*ConnReader{"unread": nil,
 		"named": {Names: true}, "awaited": {Awaits: []world.Pattern{quiet, {Command: "DEL"}}}} {
 		b.Run(name, func(b *testing.B) {
@@ -323,7 +323,7 @@ func BenchmarkLink(b *testing.B) {
 // BenchmarkPipeline measures messages in one direction, a hundred in a write.
 func BenchmarkPipeline(b *testing.B) {
 	for name, reader := range map[string]*ConnReader{"unread": nil,
-		"awaited": {Awaits: []world.Pattern{{Command: "DEL"}, {Command: "DEL", Answer: true}}}} {
+		"awaited": {Awaits: []world.Pattern{{Command: "DEL"}, {Command: "DEL", Kind: world.Answered}}}} {
 		b.Run(name, func(b *testing.B) {
 			c := dialThrough(b, reader)
 			const many = 100
@@ -359,7 +359,7 @@ func dialThrough(b *testing.B, reader *ConnReader) net.Conn {
 
 // TestLargePayloadsAreNotKept: of what is sent a connection keeps little, whatever it is.
 func TestLargePayloadsAreNotKept(t *testing.T) {
-	r := newReader(world.Pattern{Command: "SET", Contains: "x"}, world.Pattern{Command: "GET", Answer: true})
+	r := newReader(world.Pattern{Command: "SET", Contains: "x"}, world.Pattern{Command: "GET", Kind: world.Answered})
 	head := []byte("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$100000000\r\n")
 	body := slices.Repeat([]byte("x"), 1<<20)
 	if p := r.read(false, head); p.size != len(head) || p.replaced {
@@ -383,7 +383,7 @@ func FuzzConn(f *testing.F) {
 	f.Add([]byte(asSent("SET k v")+asSent("GET k")), []byte("+OK\r\n$1\r\nv\r\n"), uint64(1))
 	f.Add([]byte(asSent("SUBSCRIBE a")+"PING\r\n"), []byte(">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n+PONG\r\n"), uint64(2))
 	f.Fuzz(func(t *testing.T, requests, answers []byte, seed uint64) {
-		r := newReader(world.Pattern{Command: "SET"}, world.Pattern{Command: world.AnyCommand, Answer: true})
+		r := newReader(world.Pattern{Command: "SET"}, world.Pattern{Command: world.AnyCommand, Kind: world.Answered})
 		random := rand.New(rand.NewPCG(seed, 3))
 		for side, data := range [][]byte{requests, answers} {
 			for len(data) > 0 {

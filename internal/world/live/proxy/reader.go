@@ -169,8 +169,9 @@ type readResult struct {
 	size     int
 	instead  []byte
 	replaced bool
-	// awaited has the words of the message that ends with them, where the run waits for it.
+	// awaited has the words of the message that ends with them, where the run waits for it, and kind is what it is.
 	awaited []string
+	kind    world.MessageKind
 	can     command.Can
 	// answered is the command that they answer, where Command is to take it.
 	answered *world.Command
@@ -211,10 +212,11 @@ func (c *conn) readMessage(answers bool, data []byte) readResult {
 	if first := !s.inMessage; whole {
 		kind, words := s.Message()
 		if answers {
-			p.awaited, p.can, p.answered, p.instead = c.readAnswer(kind, words, s.Null())
+			p.awaited, p.kind, p.can, p.answered, p.instead = c.readAnswer(kind, words, s.Null())
 			keeps = keeps && p.instead == nil
 			p.replaced = p.replaced || p.instead != nil
 		} else {
+			p.kind = world.Sent
 			p.awaited, p.can, p.asked = c.readCommand(words)
 			if renamed := (first || keeps) && c.rename(words); renamed {
 				p.replaced, p.instead, keeps = true, resp.AppendCommand(nil, words...), false
@@ -228,7 +230,7 @@ func (c *conn) readMessage(answers bool, data []byte) readResult {
 
 // needsNoAnswers reports that no answer needs to be read.
 func (c *conn) needsNoAnswers() bool {
-	awaitsAnswer := func() bool { return slices.ContainsFunc(c.awaits, func(p world.Pattern) bool { return p.Answer }) }
+	awaitsAnswer := func() bool { return slices.ContainsFunc(c.awaits, func(p world.Pattern) bool { return p.Kind.FromNode() }) }
 	return c.expected.Len() == 0 &&
 		(c.requests.blind || !c.reader.Names && !c.reader.Refuses && c.reader.Command == nil && !awaitsAnswer())
 }
@@ -267,7 +269,7 @@ func (c *conn) readCommand(words []string) (awaited []string, can command.Can, a
 	if c.over || c.answers.blind {
 		c.report(sent)
 	}
-	if !c.awaits.Fit(c.link, false, run, can) {
+	if !c.awaits.Fit(c.link, world.Sent, run, can) {
 		return nil, 0, a
 	}
 	return run, can, a
@@ -361,7 +363,7 @@ func (c *conn) expect(words, run []string, can command.Can, e expected) {
 		return
 	}
 	c.transaction.Ask(words, can)
-	if can = c.transaction.Answered(words, can); !c.awaits.Fit(c.link, true, run, can) {
+	if can = c.transaction.Answered(words, can); !c.awaits.Fit(c.link, answerKind(words, true), run, can) {
 		run = nil
 	}
 	e.words, e.can = run, can
@@ -373,11 +375,14 @@ func (c *conn) expect(words, run []string, can command.Can, e expected) {
 // readAnswer takes in what a node sends, and returns the words of the command that it answers
 // where the run waits for it. What a refused command is answered with stands in instead.
 func (c *conn) readAnswer(kind resp.Kind, words []string, null bool) (
-	awaited []string, can command.Can, answered *world.Command, instead []byte,
+	awaited []string, is world.MessageKind, can command.Can, answered *world.Command, instead []byte,
 ) {
 	head, answers := c.expected.Answer(kind, words)
 	if !answers {
-		return nil, 0, nil, nil
+		if run := c.runWords(words); world.IsPushed(words) && c.awaits.Fit(c.link, world.Pushed, run, 0) {
+			return run, world.Pushed, 0, nil, nil
+		}
+		return nil, 0, 0, nil, nil
 	}
 	if head.asked.isRefused() {
 		if head.sent != nil {
@@ -385,15 +390,24 @@ func (c *conn) readAnswer(kind resp.Kind, words []string, null bool) (
 			head.sent.shows = never
 			c.forget(0)
 		}
-		return nil, 0, head.command, resp.AppendLine(nil, resp.Error, head.asked.refused)
+		return nil, 0, 0, head.command, resp.AppendLine(nil, resp.Error, head.asked.refused)
 	}
 	if head.sent != nil {
 		c.learnAnswer(head.sent, kind, words, null)
 	}
-	if !resp.PutsOff(kind, words) {
+	is = answerKind(head.words, !null && kind != resp.Error)
+	if !resp.PutsOff(kind, words) && c.awaits.Fit(c.link, is, head.words, head.can) {
 		awaited = head.words
 	}
-	return awaited, head.can, head.command, nil
+	return awaited, is, head.can, head.command, nil
+}
+
+// answerKind is what the answer to a command is; brings: it has what the command may wait for.
+func answerKind(words []string, brings bool) world.MessageKind {
+	if brings && command.Waits(words) {
+		return world.Answered | world.Pushed
+	}
+	return world.Answered
 }
 
 // rename puts the link's name in the place of that which a command gives the connection,

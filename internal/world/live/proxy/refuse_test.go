@@ -115,7 +115,7 @@ func headOf(b []byte, v resp.Value) string {
 
 // TestOneCommandIsRefused: the one that the run waits for, and no other. Its answer is none that a fault can wait for.
 func TestOneCommandIsRefused(t *testing.T) {
-	r := newReader(world.Pattern{Command: "SET"}, world.Pattern{Command: "SET", Answer: true})
+	r := newReader(world.Pattern{Command: "SET"}, world.Pattern{Command: "SET", Kind: world.Answered})
 	r.reader.Refuses = true
 	var sent []byte
 	var all []*asked

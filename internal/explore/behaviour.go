@@ -18,6 +18,8 @@ type trace struct {
 	features []uint64
 	// waypoints are those that the run came by, a bit for each.
 	waypoints uint
+	// began are the numbers of the faults that took effect, as often as they did.
+	began []int
 }
 
 // observer follows a run from event to event.
@@ -32,25 +34,21 @@ type observer struct {
 	until []time.Duration
 	// ended is when the latest promise of each client ended for good.
 	ended []time.Duration
-	// way looks for waypoints; nil: nobody does.
+	// tracker looks for waypoints. steers: those that are to steer the search are features.
 	tracker *waypointTracker
+	steers  bool
 	trace
 }
 
-// observe tells a run.
-func observe(h *history.History, reuse []uint64, waypoints bool) trace {
+// observe tells a run. Where waypoints steer the search, they are among its features.
+func observe(h *history.History, reuse []uint64, steers bool) trace {
 	n := len(h.Header.Clients)
 	s := observer{clients: h.Header.Clients, nodes: h.Header.Nodes, holder: make([]int, len(h.Header.Nodes)),
-		until: make([]time.Duration, n), ended: make([]time.Duration, n)}
+		until: make([]time.Duration, n), ended: make([]time.Duration, n), tracker: newWaypointTracker(&h.Header), steers: steers}
 	s.features = reuse[:0]
-	if waypoints {
-		s.tracker = newWaypointTracker(n, h.Header.Quorum)
-	}
 	hash, lastWhole, lastLock := uint64(fnvOffset), uint64(0), uint64(0)
 	for i := range h.Events {
-		if s.tracker != nil {
-			s.noteWaypoints(&h.Events[i])
-		}
+		s.noteWaypoints(&h.Events[i])
 		if !s.see(&h.Events[i]) {
 			continue
 		}
@@ -98,6 +96,7 @@ func (s *observer) see(e *history.Event) bool {
 	case history.NodeUp:
 		s.down &^= bit(s.nodes, e.Process)
 	case history.FaultBegin:
+		s.began = append(s.began, e.Value.ID())
 		s.faults = mix(s.faults, uint64(len(e.Value.Fault()))<<8|uint64(e.Value.ID()))
 	default:
 		return false

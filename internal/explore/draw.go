@@ -69,13 +69,20 @@ func suffered(cast nemesis.Cast, kinds []string) []string {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return !cast.Suffers(k) })
 }
 
-// KindsDrawn are the kinds of faults that the search draws: those allowed that can strike somebody in its variant.
+// KindsDrawn are the kinds of faults that the search draws: those allowed that can strike somebody in its variant, and of which a scenario
+// can say one.
 func (s *Search) KindsDrawn() []string {
 	setup, err := s.setup()
 	if err != nil {
 		return s.Kinds // then nothing was searched
 	}
-	return suffered(setup.Cast(), s.Kinds)
+	d, err := s.drawerOf(setup)
+	if err != nil {
+		return nil
+	}
+	r := rand.New(rand.NewPCG(0, 0x6b696e6473))
+	none := func(kind string) bool { return len(d.add(r, nil, kind)) == 0 && len(d.add(r, nil, kind)) == 0 }
+	return slices.DeleteFunc(slices.Clone(d.kinds), none)
 }
 
 // mostFaults bounds a schedule.

@@ -146,7 +146,7 @@ func (m *Made) Check(s Search, first, runs uint64) error {
 	if m.Part.First != s.First || len(m.Part.Seeds) != 1 || m.Part.Seeds[0] != want {
 		return fmt.Errorf("a range has the seeds %v, want %v", m.Part.Seeds, want)
 	}
-	if m.Part.Failed > 0 || len(m.Part.Waypoints) > 0 || (m.Lesson == nil) != s.Unguided {
+	if m.Part.Failed > 0 || (m.Lesson == nil) != s.Unguided {
 		return errors.New("a range is that of another search")
 	}
 	for _, list := range [][]Class{m.Part.Classes, m.Part.Judged} {
@@ -155,6 +155,10 @@ func (m *Made) Check(s Search, first, runs uint64) error {
 				return errors.New("a range names properties that were not asked for")
 			}
 		}
+	}
+	unknown := func(c Class) bool { return !slices.Contains(Waypoints(), c.Name) }
+	if slices.ContainsFunc(m.Part.Waypoints, unknown) || slices.ContainsFunc(m.Part.Faults, func(k KindRuns) bool { return !slices.Contains(allKinds, k.Kind) }) {
+		return errors.New("a range counts what no search counts")
 	}
 	if m.Lesson == nil {
 		return nil

@@ -131,7 +131,7 @@ func TestShrink(t *testing.T) {
 }
 
 func TestBound(t *testing.T) {
-	if got, want := Bound(200_000), "0 in 200000 runs: at most 1.5 in 100,000, with 95 % confidence"; got != want {
+	if got, want := Bound(200_000), "0 in 200,000 runs: at most 1.5 in 100,000, with 95 % confidence"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got, want := Bound(30), "0 in 30 runs: at most 10 in 100, with 95 % confidence"; got != want {

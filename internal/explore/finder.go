@@ -181,7 +181,9 @@ type result struct {
 	features  []uint16
 	schedule  schedule
 	waypoints uint
-	failed    error
+	// planned are the kinds of the faults that were drawn, began of those that took effect, by their numbers.
+	planned, began kindSet
+	failed         error
 	// unfinished: it came to its time limit. unjudged says why something that it put to the test could not be judged; empty: all was.
 	unfinished bool
 	unjudged   string
@@ -257,6 +259,7 @@ func (w *searcher) carryOut(run uint64, lineage Lineage, s schedule, out *result
 		return nil
 	}
 	seen := observe(v.history, w.features, w.Real != nil)
+	out.planned, out.began = kindsOf(s.faults), kindsThatBegan(s.faults, len(w.own), seen.began)
 	w.features, out.behaviour, out.waypoints = seen.features, seen.behaviour, seen.waypoints
 	out.class, out.property = w.class(&v)
 	out.judged, out.reasons = w.judged(&v), v.reasons()

@@ -268,21 +268,6 @@ func TestWaypoints(t *testing.T) {
 	}
 }
 
-func TestTwoPrimaries(t *testing.T) {
-	at := func(process string, f history.F, client string) history.Event {
-		return history.Event{Process: process, Type: history.Info, F: f, Value: history.Value{Client: client}}
-	}
-	for want, events := range map[uint][]history.Event{
-		0:                 {at("A", history.KeySet, "c1"), at("B", history.NodePromoted, ""), at("B", history.KeySet, "c2")},
-		1 << twoPrimaries: {at("B", history.NodePromoted, ""), at("B", history.KeySet, "c2"), at("A", history.KeySet, "c1")},
-	} {
-		h := &history.History{Header: history.Header{Clients: []string{"c1", "c2"}, Nodes: []string{"A", "B"}}, Events: events}
-		if got := observe(h, nil, true).waypoints; got != want {
-			t.Errorf("%v: %b, want %b", events, got, want)
-		}
-	}
-}
-
 func TestPropertiesOfAClass(t *testing.T) {
 	want := []checker.Property{checker.ExclusiveLease, checker.OwnerRelease}
 	for _, name := range []string{"exclusive-lease + owner-release", "exclusive-lease + owner-release" + wordAlone} {

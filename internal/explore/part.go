@@ -35,6 +35,8 @@ type Part struct {
 	DoubtAt    uint64 `json:"doubt_at,omitempty"`
 	// Reasons are as in Report, sorted by property and reason.
 	Reasons []Reason `json:"reasons,omitempty"`
+	// Faults are as in Report, sorted by kind.
+	Faults []KindRuns `json:"faults,omitempty"`
 	// Waypoints, Classes and Judged are as in Report, sorted by name.
 	Waypoints []Class `json:"waypoints,omitempty"`
 	Classes   []Class `json:"classes"`
@@ -138,6 +140,9 @@ func (p *Part) add(o *Part) error {
 	for _, reason := range more.Reasons {
 		p.reason(reason)
 	}
+	for _, kind := range more.Faults {
+		p.fault(kind)
+	}
 	for _, list := range []struct{ to, from *[]Class }{
 		{&p.Waypoints, &more.Waypoints}, {&p.Classes, &more.Classes}, {&p.Judged, &more.Judged},
 	} {
@@ -219,11 +224,12 @@ func (p *Part) count(r *result) {
 		p.reason(reason)
 	}
 	p.Behaviours.add(r.behaviour)
-	for i, name := range Waypoints() {
+	for i := range waypoints {
 		if r.waypoints>>i&1 != 0 {
-			countIn(&p.Waypoints, name, drawn)
+			countIn(&p.Waypoints, waypoints[i].words, drawn)
 		}
 	}
+	p.countFaults(r)
 	if r.judged != "" {
 		countIn(&p.Judged, r.judged, drawn)
 	}
@@ -282,7 +288,7 @@ func (p *Part) copy() Part {
 	out := *p
 	out.Seeds, out.Found = slices.Clone(p.Seeds), slices.Clone(p.Found)
 	out.Waypoints, out.Classes, out.Judged = slices.Clone(p.Waypoints), slices.Clone(p.Classes), slices.Clone(p.Judged)
-	out.Reasons = slices.Clone(p.Reasons)
+	out.Reasons, out.Faults = slices.Clone(p.Reasons), slices.Clone(p.Faults)
 	out.Behaviours = p.Behaviours.copy()
 	return out
 }
@@ -292,7 +298,7 @@ func (p *Part) Report() Report {
 	own := p.copy()
 	r := Report{Runs: own.Runs, Drawn: own.Drawn, Failed: own.Failed,
 		Failure: own.Failure, Unfinished: own.Unfinished, Slow: own.Slow, Slowness: own.Slowness, GaveUp: own.GaveUp,
-		Unjudged: own.Unjudged, Doubt: own.Doubt, Reasons: own.Reasons,
+		Unjudged: own.Unjudged, Doubt: own.Doubt, Reasons: own.Reasons, Faults: own.Faults,
 		Waypoints: own.Waypoints, Behaviours: own.Behaviours.count(),
 		Estimated: !own.Behaviours.exact(), Classes: own.Classes, Judged: own.Judged, Found: own.Found}
 	slices.SortFunc(r.Waypoints, func(a, b Class) int {
@@ -344,6 +350,10 @@ func (p *Part) checkClasses(runs uint64) string {
 				return "its classes are not in order, or have too many runs"
 			}
 		}
+	}
+	byKind := func(a, b KindRuns) int { return strings.Compare(a.Kind, b.Kind) }
+	if !slices.IsSortedFunc(p.Faults, byKind) || slices.ContainsFunc(p.Faults, func(k KindRuns) bool { return k.Began > k.Planned || k.Planned > runs }) {
+		return "its kinds of faults are not in order, or have too many runs"
 	}
 	ascending := slices.IsSortedFunc(p.Reasons, Reason.compare)
 	if !ascending || slices.ContainsFunc(p.Reasons, func(r Reason) bool { return r.Runs == 0 || r.Runs > runs }) {

@@ -93,7 +93,8 @@ type Report struct {
 	Doubt    string
 	// Reasons say why runs did not judge a property.
 	Reasons []Reason
-	// Waypoints counts the runs that came by each of them; of a search among real servers.
+	// Faults counts the runs in which each kind of fault was drawn and took effect. Waypoints counts those that came by each of them.
+	Faults    []KindRuns
 	Waypoints []Class
 	// Classes counts the runs by the properties that they violated, Judged by those
 	// that they put to the test.

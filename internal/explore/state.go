@@ -38,7 +38,7 @@ type kept struct {
 
 const (
 	stateFormat  = "redlock-sim-search"
-	stateVersion = 3
+	stateVersion = 4
 )
 
 func newState(first uint64) *State {

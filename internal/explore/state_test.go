@@ -43,7 +43,7 @@ func TestSearchGoesOn(t *testing.T) {
 
 func TestReadStateRefusesOthers(t *testing.T) {
 	for _, text := range []string{"", "{", "[]", "{}", `{"format":"redlock-sim-search","version":2}`,
-		`{"format":"redlock-sim-search","version":3,"corpus":[{"lineage":[]}]}`, `{"format":"redlock-sim-search","version":3,"found":[{}]}`} {
+		`{"format":"redlock-sim-search","version":4,"corpus":[{"lineage":[]}]}`, `{"format":"redlock-sim-search","version":4,"found":[{}]}`} {
 		if _, err := ReadState(strings.NewReader(text)); err == nil {
 			t.Errorf("%q was taken", text)
 		}

@@ -213,6 +213,18 @@ var messageKinds = map[string]func(length time.Duration) (kind string, f Fault){
 // MessageKinds lists the kinds that strike one message.
 func MessageKinds() []string { return slices.Sorted(maps.Keys(messageKinds)) }
 
+// DrawnAs is the kind as which a search draws a fault of a kind: MessageKinds lists those that strike one message.
+func DrawnAs(kind string, f Fault) string {
+	if m, ok := f.(MessageFault); ok && m.StrikesMessage() {
+		for drawn, of := range messageKinds {
+			if name, _ := of(0); name == kind {
+				return drawn
+			}
+		}
+	}
+	return kind
+}
+
 // OfMessage is the fault of a kind that MessageKinds lists, and the name of that fault.
 func OfMessage(kind string, length time.Duration) (name string, f Fault) {
 	return messageKinds[kind](length)

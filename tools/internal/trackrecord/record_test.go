@@ -92,7 +92,7 @@ func state(t *testing.T) *explore.State {
 		return explore.Found{Run: run, Lineage: explore.Lineage{run},
 			Seed: 7, Class: class, Property: checker.Property(strings.Fields(class)[0]), Again: again}
 	}
-	return &explore.State{Format: "redlock-sim-search", Version: 3,
+	return &explore.State{Format: "redlock-sim-search", Version: 4,
 		TookMS: 1_200_000, Properties: []checker.Property{"exclusive-lease", "owner-release", "deadlock-free"}, Part: explore.Part{
 			Seeds: []explore.Seeds{{Count: 9000}}, Runs: 9000, Drawn: 4500,
 			Classes: []explore.Class{{Name: "exclusive-lease + owner-release", Runs: 12, Drawn: 5}, {Name: "owner-release", Runs: 1, Drawn: 1}},

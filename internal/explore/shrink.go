@@ -42,6 +42,13 @@ func (s Search) Shrink(ctx context.Context, found Found) (*Shrunk, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.shrinkSetup(ctx, setup, found)
+}
+
+// shrinkSetup makes a setup as small as it can that shows what was found.
+func (s Search) shrinkSetup(ctx context.Context, setup *scenario.Setup, found Found) (_ *Shrunk, err error) {
+	first := *setup
+	first.Faults.List = clone(setup.Faults.List)
 	b := s.bench(ctx)
 	defer b.close()
 	why := s.findProbe(b, setup, &found)
@@ -71,10 +78,10 @@ func (s Search) Shrink(ctx context.Context, found Found) (*Shrunk, error) {
 			}
 			out.Failed = errors.New("the search was interrupted")
 		}
-		setup, err = s.found(found)
+		setup = &first
 	}
 	out.Setup, out.Runs = *setup, k.runs
-	return out, err
+	return out, nil
 }
 
 // findProbe finds out whether the violation shows without what clients do at the end for a property that needs that, if the search asked

@@ -65,6 +65,8 @@ type Outcome struct {
 	TooSlow     string
 	// Versions of what took part.
 	Versions map[string]string
+	// RollCall is what came of asking each client whether it still gets the lock; of an epoch alone.
+	RollCall []Called
 }
 
 // Run carries out one run. It returns an error where the run could not be
@@ -142,6 +144,10 @@ type run struct {
 	schedule *nemesis.Schedule
 	// finished: the run came to its end by itself; timedOut: by its time limit.
 	finished, timedOut bool
+
+	// life is what the run is an epoch of; nil: it is the only run of its world. called is what the roll call came to.
+	life   *Life
+	called []Called
 
 	mu       sync.Mutex
 	sessions []*session
@@ -245,14 +251,23 @@ func (r *run) header() history.Header {
 // carryOut is the run itself: the safety phase, in which faults strike, then
 // the healing phase.
 func (r *run) carryOut() error {
+	if err := r.w.Start(r.hooks()); err != nil {
+		return err
+	}
+	return r.act()
+}
+
+func (r *run) hooks() world.Hooks {
 	hooks := world.Hooks{Record: r.recorder.Record, Point: r.schedule.Point,
 		Message: r.schedule.Message, Unread: r.schedule.Unread, Sentinel: r.schedule.Sentinel}
 	if r.setup.Commands {
 		hooks.Command, hooks.Unread = r.command, r.unread
 	}
-	if err := r.w.Start(hooks); err != nil {
-		return err
-	}
+	return hooks
+}
+
+// act is what happens once the run's time has begun.
+func (r *run) act() error {
 	r.idle, r.ended = r.w.NewSignal(), r.w.NewSignal()
 	r.makeSessions()
 	r.schedule.Began = r.checkIdle
@@ -292,6 +307,9 @@ func (r *run) supervise() error {
 	if done {
 		r.finalLook()
 	}
+	if r.life != nil {
+		done = r.callRoll(done)
+	}
 	r.progress("collecting")
 	if err := r.w.Flush(); err != nil {
 		return fmt.Errorf("the run is incomplete: %w", err)
@@ -300,7 +318,9 @@ func (r *run) supervise() error {
 		r.recordPhase(history.PhaseDone)
 	}
 	r.finished = true
-	r.w.Stop() // whoever still waits for the lock need not
+	if r.life == nil || !done {
+		r.w.Stop() // whoever still waits for the lock need not
+	}
 	return nil
 }
 

@@ -231,7 +231,7 @@ func (e *env) joinClusters(nodes []command.Node) (list []command.Node) {
 }
 
 func (e *env) Client() string        { return e.c.name }
-func (e *env) Now() time.Duration    { return e.c.monotonic.read(e.c.w.s.now + bootedBefore) }
+func (e *env) Now() time.Duration    { return e.c.monotonic.read(e.c.w.s.now + e.c.w.booted) }
 func (e *env) Wall() time.Duration   { return e.c.wall.read(e.c.w.s.now + e.c.w.wallZero) }
 func (e *env) Rand() *rand.Rand      { return e.rand }
 func (e *env) Nodes() []command.Node { return e.nodes }

@@ -128,7 +128,7 @@ func (w *World) SetClock(target string, which world.Which, f world.ClockFault) e
 		return unknownTarget(target)
 	}
 	if which == world.MonotonicClock {
-		c.monotonic.set(w.s.now+bootedBefore, f)
+		c.monotonic.set(w.s.now+w.booted, f)
 	} else {
 		c.wall.set(w.s.now+w.wallZero, f)
 	}

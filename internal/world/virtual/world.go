@@ -27,8 +27,8 @@ type World struct {
 	wallZero time.Duration
 	// abilities say what commands can do to the lock's key; nil: the run does not wait for that.
 	abilities *world.Abilities
-	// begins is when a run without guests begins.
-	begins time.Duration
+	// begins is when a run without guests begins. booted is how long the clients' machines have been up at the time 0.
+	begins, booted time.Duration
 
 	nodes []*Host
 	store *Host
@@ -69,7 +69,10 @@ type World struct {
 	kept bool
 }
 
-var _ world.World = (*World)(nil)
+var (
+	_ world.World   = (*World)(nil)
+	_ world.Lasting = (*World)(nil)
+)
 
 // Version of the model, which histories from it depend on.
 const Version = "3"
@@ -158,7 +161,7 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 		w.s.pick = w.order.doNextStep
 	}
 	w.s.guests, w.s.step = w.guests, w.step
-	w.net, w.abilities = newNet(&spec), spec.Abilities(spec.Lock.Key)
+	w.net, w.abilities, w.booted = newNet(&spec), spec.Abilities(spec.Lock.Key), bootedBefore
 	if w.begins = begins(&spec, w.net); w.guests == nil {
 		w.wallZero = w.begins
 	}
@@ -356,10 +359,16 @@ func (w *World) Start(h world.Hooks) error {
 	return err
 }
 
-// beginNow makes this instant the time 0 of the run, or the next one at which a second is as far on as where no guests are, where a
-// server may care. Where guests have the locks it is a whole number of steps after they were started: some microseconds more or less, which
-// they took to get ready, change nothing then.
+// beginNow makes this instant the time 0 of the run, or the next one at which a run can begin.
 func (w *World) beginNow() {
+	w.AwaitInstant()
+	w.shift()
+	w.guests.Begin()
+}
+
+// AwaitInstant lets time pass until a second is as far on as where no guests are, where a server may care. Where guests have the locks it is
+// a whole number of steps after they were started: some microseconds more or less, which they took to get ready, change nothing then.
+func (w *World) AwaitInstant() {
 	if w.locks != nil {
 		const step = 10 * time.Millisecond
 		w.s.sleep(step - w.s.now%step)
@@ -367,6 +376,10 @@ func (w *World) beginNow() {
 	if w.locks == nil || slices.ContainsFunc(w.spec.Nodes, func(n world.Node) bool { return n.Persistence == world.AOFEverysec }) {
 		w.s.sleep(((w.begins-w.wallZero-w.s.now)%time.Second + time.Second) % time.Second)
 	}
+}
+
+// shift makes this instant the time 0.
+func (w *World) shift() {
 	by := w.s.now
 	w.wallZero += by
 	w.s.shift(by)
@@ -383,7 +396,36 @@ func (w *World) beginNow() {
 			p.free[answers] -= by
 		}
 	}
-	w.guests.Begin()
+}
+
+// Again implements world.Lasting. Guests read the clocks of their machines from their own time.
+func (w *World) Again(messages world.Patterns) error {
+	switch {
+	case w.order != nil || w.s.stopped:
+		return errors.New("the run cannot go on as another one")
+	case len(w.sentinels) > 0:
+		return errors.New("models of sentinels remember instants of a run")
+	}
+	w.spec.Messages, w.lastGrant = messages, nil
+	w.abilities = w.spec.Abilities(w.spec.Lock.Key)
+	if w.locks == nil {
+		w.booted += w.s.now
+	}
+	w.shift()
+	for _, n := range w.nodes {
+		if m := n.model(); m != nil {
+			m.swept = 0
+		}
+	}
+	for _, c := range w.clients {
+		for _, l := range c.links {
+			l.awaits = messages.On(l.name)
+		}
+	}
+	if w.guests != nil {
+		w.guests.Begin()
+	}
+	return nil
 }
 
 // Now is the run time.

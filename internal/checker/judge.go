@@ -93,6 +93,8 @@ func Judge(ctx context.Context, h *history.History, properties []Property, o Opt
 		case j.History.Header.AtLeast > 0 && p.row().freed:
 			f = Finding{Verdict: Unknown, Why: "the lock stays for a while after its release (at_least), " +
 				"and the property is about locks that are free then"}
+		case j.History.Header.Carried && p.ofKeys():
+			f = Finding{Verdict: Unknown, Why: "keys of the lock were there when the run began, and the property is about whose they are"}
 		case ctx.Err() != nil:
 			f = Finding{Verdict: Unknown, Why: "the check was cancelled"}
 		default:

@@ -203,8 +203,8 @@ func (p Property) OfPrograms() bool { return p.row().program }
 // OfOneHolder reports that the property has no meaning for such a lock, or speaks of keys with one owner.
 func (p Property) OfOneHolder() bool { return p.row().oneHolder }
 
-// OfKeys reports that the property is judged by whose keys of the lock are on the nodes.
-func (p Property) OfKeys() bool { return p.row().keyed || p == BackedGrant }
+// ofKeys reports that the property is judged by whose keys of the lock are on the nodes.
+func (p Property) ofKeys() bool { return p.row().keyed || p == BackedGrant }
 
 // IfSeen reports that the property is demanded only where the nodes show it.
 func (p Property) IfSeen() bool { return p.row().ifSeen }

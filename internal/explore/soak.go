@@ -314,17 +314,11 @@ func (k *soaking) look(e *Epoch) {
 	}
 }
 
-// judge judges an epoch by its own history. What an earlier one left on the nodes is no secret to it, but whose that was is: what needs to
-// know whose a key is cannot be judged then.
+// judge judges an epoch by its own history.
 func (k *soaking) judge(ctx context.Context, e *Epoch, out *runner.Outcome) {
 	v := verdicts{findings: checker.Judge(ctx, e.History, k.Properties, k.bench.options(&e.Setup)), history: e.History, unfinished: out.TimedOut}
 	if out.TooSlow != "" {
 		v.excuse(out.TooSlow)
-	}
-	for i := range v.findings {
-		if f := &v.findings[i]; len(e.Found) > 0 && f.Property.OfKeys() {
-			f.Verdict, f.Why = checker.Unknown, "keys of an earlier epoch were there: "+strings.Join(e.Found, ", ")
-		}
 	}
 	if k.Real != nil && !k.Real.Own {
 		e.Doubted = unconfirmed(v.findings, e.History)

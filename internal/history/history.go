@@ -37,6 +37,8 @@ type Header struct {
 	MostOvertakes int  `json:"most_overtakes,omitempty"`
 	// AtLeast is for how long, in ns, the lock stays from when it was asked for, also where it is released before.
 	AtLeast int64 `json:"at_least,omitempty"`
+	// Carried: keys of the lock were on its nodes when the run began, which a run before it in the same world has left.
+	Carried bool `json:"carried,omitempty"`
 	// LockKey is the name of the lock's key on the nodes.
 	LockKey string `json:"lock_key,omitempty"`
 	// Program: the lock is a program, of this version. Where its grants tell no end, they promise the TTL

@@ -55,7 +55,9 @@ func (l *Life) Over() string { return l.over }
 func (l *Life) Epoch(c Config) (Outcome, error) {
 	r := newRun(c)
 	r.w, r.life = l.w, l
-	r.recorder = history.NewRecorder(r.header(), l.w.Now, c.History)
+	header := r.header()
+	header.Carried = len(l.left) > 0
+	r.recorder = history.NewRecorder(header, l.w.Now, c.History)
 	r.recorder.Reuse(c.Reuse)
 	r.schedule = nemesis.NewSchedule(l.w, r.recorder.Record, r.planned, nil, r.setup.Cast(), r.Seed)
 	err := l.begin(r)

@@ -125,10 +125,10 @@ func Judge(h *history.History, properties []checker.Property, o checker.Options)
 	return verdicts
 }
 
-// meaningless: the property has no meaning for a semaphore, or for a lock that stays after its release.
+// meaningless: the property has no meaning for a semaphore, for a lock that stays after its release, or where keys were there from the start.
 func meaningless(h *history.History, p string) bool {
 	return (h.Header.Permits > 0 || h.Header.Modes) && slices.Contains(aboutOneHolder, p) ||
-		h.Header.AtLeast > 0 && slices.Contains(aboutFreeLocks, p)
+		h.Header.AtLeast > 0 && slices.Contains(aboutFreeLocks, p) || h.Header.Carried && slices.Contains(aboutKeys, p)
 }
 
 // found is what a judge says that found a violation or not, and chances to fail or none.

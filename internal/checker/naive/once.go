@@ -36,6 +36,10 @@ func (t *terms) doesWork(p *op) bool {
 	return p.outcome == history.OK
 }
 
+// aboutKeys: "What is said of keys is said of keys whose whole life is told: ... These are `unknown`."
+var aboutKeys = []string{"backed-grant", "ordered-tokens", "owner-release", "no-orphan-lock", "nothing-stays", "no-resurrection",
+	"told-when-lost", "told-at-release", "no-false-alarm", "stays-held", "asks-its-ttl", "true-validity"}
+
 // aboutFreeLocks: "deadlock-free, minority-tolerant, comes-back, nothing-stays and told-at-release say that a lock which was given back is
 // free. They are `unknown`."
 var aboutFreeLocks = []string{"deadlock-free", "minority-tolerant", "comes-back", "nothing-stays", "told-at-release"}

@@ -322,7 +322,7 @@ without fencing tokens.`,
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.layOut(c) }
-	root.AddCommand(newRunCommand(a), newSearchCommand(a), newExhaustCommand(a), newReplayCommand(a), newSweepCommand(a), newWatchCommand(a),
+	root.AddCommand(newRunCommand(a), newSearchCommand(a), newSoakCommand(a), newExhaustCommand(a), newReplayCommand(a), newSweepCommand(a), newWatchCommand(a),
 		newCheckCommand(a), newCorpusCommand(a), newObserveCommand(a), newMergeCommand(a), newReportCommand(a), newCompareCommand(a),
 		newExportCommand(a),
 		newInitCommand(a), newServeCommand(a), newMCPCommand(a), newPlayCommand(a),

@@ -61,6 +61,14 @@ func (l *listener) hear(e app.Event) {
 		if !l.asJSON {
 			l.printFound(e.Found)
 		}
+	case app.Soaking:
+		l.meter(func() string { return soakLine(e.SoakResult) })
+	case app.SoakSaw:
+		l.sawInSoak(e.SoakFound)
+	case app.Soaked:
+		if !l.asJSON {
+			l.printSoak(e.SoakResult)
+		}
 	case app.CorpusProgress:
 		l.meter(func() string { return fmt.Sprintf("%d of %s", e.Done, words.Count(e.Of, "history")) })
 	case app.SweepProgress:

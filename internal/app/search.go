@@ -130,6 +130,8 @@ type searching struct {
 	// shards are those whose searches are merged; nil: it is one search. shrunkInShards: what was found has been shrunk there.
 	shards         *shard.Whole
 	shrunkInShards bool
+	// madeBy is the command line that shows what is found; empty: that of the search.
+	madeBy string
 	// campaign is the one that the search was; nil: it was none.
 	campaign *Campaign
 }
@@ -380,6 +382,9 @@ func (s *searching) again() string {
 
 // origin is the command line that searches the same, with the number of a run.
 func (s *searching) origin(run uint64) string {
+	if s.madeBy != "" {
+		return s.madeBy
+	}
 	r := request.Search{World: s.out.Request.World, Nodes: s.out.Request.Nodes, Lock: s.out.Request.Lock, Topology: s.out.Request.Topology,
 		Target: request.Target{Scenario: s.out.Request.Scenario, Variant: s.out.Request.Variant}}
 	words := []string{"sim", "search"}

@@ -102,7 +102,7 @@ const (
 	// mostSections bounds the sections of a client in an epoch, and so its history.
 	mostSections = 60
 	// mostSchedules is how many schedules of a search an epoch has at most, mostOfEpoch how many faults.
-	mostSchedules, mostOfEpoch = 3, 12
+	mostSchedules, mostOfEpoch = 5, 20
 	// sectionTakes is what a section takes beside its think time, about.
 	sectionTakes = 20 * time.Millisecond
 )

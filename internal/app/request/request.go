@@ -293,3 +293,30 @@ func (a *Any) UnmarshalJSON(text []byte) error {
 	type plain Any
 	return strict(text, (*plain)(a))
 }
+
+// Soak lets a lock live for long, in epochs, each with faults of its own.
+type Soak struct {
+	World string `json:"world"`
+	// Nodes is where the nodes come from. Redis is the program of nodes that are processes.
+	Nodes string `json:"nodes,omitempty"`
+	Redis string `json:"redis,omitempty" part:"own"`
+	// Lock takes the place of the scenario's: a command, or a lock of sim.
+	Lock string `json:"lock,omitempty"`
+	Target
+	// Seed draws all epochs. From is the number of the first, Epochs how many there are; 0: as many as the time has.
+	Seed   uint64 `json:"seed"`
+	From   uint64 `json:"from,omitempty"`
+	Epochs uint64 `json:"epochs,omitempty"`
+	// For is how long the lock lives, in the time of its world, Length how long an epoch is, about.
+	For    Duration `json:"for"`
+	Length Duration `json:"length"`
+	// Kinds are the kinds of faults allowed; none: those that suit the lock. Bare leaves out the scenario's own faults.
+	Kinds []string `json:"kinds,omitempty"`
+	Bare  bool     `json:"bare,omitempty"`
+	// Seeds is a file with what earlier soaks found; empty: there is none.
+	Seeds string `json:"seeds,omitempty" line:"never" part:"own"`
+	// Resume continues an earlier soak with the same request.
+	Resume bool `json:"resume,omitempty" line:"never" part:"own"`
+	// Out is the folder in which what comes of it is stored.
+	Out string `json:"out,omitempty" line:"never" part:"own"`
+}

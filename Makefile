@@ -244,6 +244,10 @@ track-record: setup build adapters libraries ## Audit and search the libraries o
 track-record-pages: ## Write docs/track-record.md, and the tables of docs/guide/choosing-a-library.md, anew from what was measured
 	$(call tool,trackrecord) -pages
 
+.PHONY: soak
+soak: setup build adapters libraries ## Let each library's lock live for a simulated day (ten minutes to an hour each; ONLY='redsync redis-py'), write docs/internals/soak.md
+	$(call tool,soak) -only '$(ONLY)'
+
 .PHONY: recall
 recall: setup build ## Put libraries on trial in versions with known faults (an hour; ONLY='js-extend-in-seconds'), write docs/internals/recall.md
 	$(call tool,recall) -only '$(ONLY)'

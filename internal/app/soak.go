@@ -21,7 +21,7 @@ import (
 
 // SoakResult is what a soak came to.
 type SoakResult struct {
-	// Request is what was asked, with the variant and the properties that were taken.
+	// Request is what was asked, with the world and the variant that were taken, Properties those that were judged.
 	Request request.Soak
 	// Scenario and Lock name what lived.
 	Scenario, Lock string
@@ -40,8 +40,8 @@ type SoakResult struct {
 // SoakFound is the first epoch of a kind of violation.
 type SoakFound struct {
 	// What was violated: the properties, and whether a client was not granted the lock any more.
-	What       string `json:"what"`
-	Epoch      uint64 `json:"epoch"`
+	What       string             `json:"what"`
+	Epoch      uint64             `json:"epoch"`
 	Properties []checker.Property `json:"properties,omitempty"`
 	// Waited says which client did not get the lock, and why.
 	Waited string `json:"waited,omitempty"`
@@ -139,7 +139,7 @@ func newSoaking(ctx context.Context, env *Env, r request.Soak, l Listener) (*soa
 	if err := s.choose(ctx); err != nil {
 		return nil, err
 	}
-	r.World, r.Nodes, r.Variant, r.Properties = out.Request.World, out.Request.Nodes, out.Request.Variant, out.Request.Properties
+	r.World, r.Nodes, r.Variant = out.Request.World, out.Request.Nodes, out.Request.Variant
 	s.soaked = &SoakResult{Request: r, Scenario: out.Of.Scenario.Name, Lock: r.Lock, Properties: out.Of.Properties}
 	if err := s.prepareLives(ctx); err != nil {
 		s.leave()
@@ -323,7 +323,6 @@ func (s *soaking) again() string {
 // explain says of what was found whether its epoch shows it alone, and then makes it smaller; or how many epochs it needs.
 func (s *soaking) explain(ctx context.Context) error {
 	s.soaked.Again = s.again()
-	all := ctx
 	ctx, cancel := context.WithTimeout(ctx, explainsWithin)
 	defer cancel()
 	for _, f := range s.soaked.Found {
@@ -338,9 +337,6 @@ func (s *soaking) explain(ctx context.Context) error {
 			return err
 		}
 		s.listener.tell(Phase{})
-	}
-	if all.Err() != nil {
-		return all.Err()
 	}
 	return s.state.save(&s.soaked.SoakTally, true)
 }

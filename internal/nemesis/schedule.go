@@ -34,7 +34,9 @@ type Schedule struct {
 	// settled are the faults that have struck, or of which it is said why they cannot.
 	settled map[int]bool
 	healed  bool
-	errs    []error
+	// noMore: nothing more begins.
+	noMore bool
+	errs   []error
 	// healing fires when everything heals.
 	healing world.Signal
 }
@@ -347,12 +349,19 @@ func (s *Schedule) strike(id int, f Planned, m *world.Message) *activation {
 	return k
 }
 
+// NoMore lets nothing more begin. What has begun goes on as it was to.
+func (s *Schedule) NoMore() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noMore = true
+}
+
 // reserve makes sure that a fault is active once at a time; false: it is already,
-// or everything has healed.
+// everything has healed, or nothing more is to begin.
 func (s *Schedule) reserve(id int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.healed || s.active[id] != nil {
+	if s.healed || s.noMore || s.active[id] != nil {
 		return false
 	}
 	s.active[id] = beginning

@@ -39,6 +39,8 @@ type Config struct {
 	// Stagger is how far apart clients begin at most that start together, drawn
 	// from the seed; 0: in the same instant.
 	Stagger time.Duration
+	// Turn is where the run turns away from the one that its seed makes; nil: nowhere.
+	Turn *Turn
 	// Open builds the world.
 	Open func(world.Spec) (world.World, error)
 	// History receives the history as it happens; nil: nobody.
@@ -50,6 +52,16 @@ type Config struct {
 	Reuse []history.Event
 	// Progress is told what the run is doing; nil: nobody.
 	Progress func(phase string)
+}
+
+// Turn is a moment from which on a run in virtual time goes on otherwise than its seed has it: what is drawn is drawn from another seed, and
+// no further fault begins.
+type Turn struct {
+	// After is the index of the last event that is as it was.
+	After int
+	Seed  uint64
+	// Lift ends the faults at that moment. Else they go on as they were to.
+	Lift bool
 }
 
 // Outcome is what a run left.
@@ -85,7 +97,7 @@ func Run(c Config) (Outcome, error) {
 	}
 	r.recorder.Reuse(c.Reuse)
 	r.recorder.Foresee(r.shareDone)
-	r.schedule = nemesis.NewSchedule(w, r.recorder.Record, r.planned, r.setup.Faults.Mix, r.setup.Cast(), r.Seed)
+	r.schedule = nemesis.NewSchedule(w, r.record, r.planned, r.setup.Faults.Mix, r.setup.Cast(), r.Seed)
 	err = r.carryOut()
 	h, writeErr := r.recorder.Seal()
 	err = errors.Join(err, r.endedEarly(h))
@@ -251,6 +263,9 @@ func (r *run) header() history.Header {
 // carryOut is the run itself: the safety phase, in which faults strike, then
 // the healing phase.
 func (r *run) carryOut() error {
+	if _, ok := r.w.(world.Redrawer); r.Turn != nil && !ok {
+		return errors.New("what happens in this world cannot be drawn anew")
+	}
 	if err := r.w.Start(r.hooks()); err != nil {
 		return err
 	}
@@ -258,7 +273,7 @@ func (r *run) carryOut() error {
 }
 
 func (r *run) hooks() world.Hooks {
-	hooks := world.Hooks{Record: r.recorder.Record, Point: r.schedule.Point,
+	hooks := world.Hooks{Record: r.record, Point: r.schedule.Point,
 		Message: r.schedule.Message, Unread: r.schedule.Unread, Sentinel: r.schedule.Sentinel}
 	if r.setup.Commands {
 		hooks.Command, hooks.Unread = r.command, r.unread
@@ -404,8 +419,21 @@ func (r *run) safetyPhase() time.Duration {
 	return r.setup.TimeLimit
 }
 
+// record records an event, at which the run may turn.
+func (r *run) record(e history.Event) int {
+	at := r.recorder.Record(e)
+	if t := r.Turn; t != nil && at == t.After {
+		r.w.(world.Redrawer).Redraw(t.Seed)
+		r.schedule.NoMore()
+		if t.Lift { // which may take time
+			r.w.Go(r.schedule.Heal)
+		}
+	}
+	return at
+}
+
 func (r *run) recordPhase(name string) {
-	r.recorder.Record(history.Event{Process: history.RunProcess,
+	r.record(history.Event{Process: history.RunProcess,
 		Type: history.Info, F: history.Phase, Value: history.Value{Rare: &history.Rare{Detail: name}}})
 }
 

@@ -86,7 +86,7 @@ func (s *session) probe(section int, until time.Duration) {
 const probeAgain = 100 * time.Millisecond
 
 func (s *session) record(t history.Type, f history.F, v history.Value, err string) {
-	s.r.recorder.Record(history.Event{Process: s.name, Type: t, F: f, Value: v, Error: history.SomeText(err)})
+	s.r.record(history.Event{Process: s.name, Type: t, F: f, Value: v, Error: history.SomeText(err)})
 }
 
 func (s *session) Now() time.Duration         { return s.r.w.Now() }

@@ -277,6 +277,12 @@ type World interface {
 	Replicator
 }
 
+// Redrawer is a world in which chance can go on otherwise than the run's seed has it.
+type Redrawer interface {
+	// Redraw lets all that is drawn from now on depend on another seed.
+	Redraw(seed uint64)
+}
+
 // Client is a client of the lock, as the runner drives it.
 type Client interface {
 	// Do asks for an operation and waits for its completion. Where the client

@@ -195,7 +195,7 @@ func newEnv(c *clientHost) *env {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(c.name))
 	// As in the live world; a client that was started again draws anew.
-	e := &env{c: c, life: c.life, points: c.w.spec.Points, rand: rand.New(rand.NewPCG(c.w.spec.Seed, h.Sum64()+c.life-1))}
+	e := &env{c: c, life: c.life, points: c.w.spec.Points, rand: rand.New(c.w.draws.of(h.Sum64() + c.life - 1))}
 	for _, p := range e.points {
 		e.endings[p[len(p)-1]] = true
 	}

@@ -293,7 +293,7 @@ func (g *GuestConn) newCall(b *batch) *call {
 	b.conn = g
 	g.sent++
 	return &call{link: l, conn: &g.conn, epoch: l.epoch, batch: b, deadline: math.MaxInt64, left: l.w.s.now,
-		delayBits: mixed(l.w.spec.Seed, uint64(l.index), g.number, g.sent)}
+		delayBits: mixed(l.w.draws.seed, uint64(l.index), g.number, g.sent)}
 }
 
 // push sends what the node sends by itself.

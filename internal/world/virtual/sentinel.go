@@ -44,7 +44,7 @@ func (w *World) startSentinels() {
 	for _, name := range w.spec.Sentinel.Names {
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(name))
-		w.sentinels = append(w.sentinels, &sentinelProcess{w: w, name: name, rand: rand.New(rand.NewPCG(w.spec.Seed, h.Sum64()))})
+		w.sentinels = append(w.sentinels, &sentinelProcess{w: w, name: name, rand: rand.New(w.draws.of(h.Sum64()))})
 	}
 	for _, from := range w.sentinels {
 		for _, n := range w.nodes {

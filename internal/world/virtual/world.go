@@ -23,6 +23,8 @@ type World struct {
 	s     scheduler
 	// net draws what the network does.
 	net *rand.PCG
+	// draws says what is drawn, and how it goes on anew.
+	draws draws
 	// wallZero is the time of day at the run's start, counted from 1970.
 	wallZero time.Duration
 	// abilities say what commands can do to the lock's key; nil: the run does not wait for that.
@@ -135,7 +137,13 @@ const epoch = 1_700_006_400 * time.Second
 // Begins is the time of day at which a run without guests begins, counted from 1970.
 func Begins(spec *world.Spec) time.Duration { return begins(spec, newNet(spec)) }
 
-func newNet(spec *world.Spec) *rand.PCG { return rand.NewPCG(spec.Seed, 0x7669727475616c) }
+func newNet(spec *world.Spec) *rand.PCG { return rand.NewPCG(spec.Seed, netPart) }
+
+// The parts of what is drawn that the world has once.
+const (
+	netPart    = 0x7669727475616c
+	serverPart = 0x73656e74696e656c
+)
 
 // begins draws it. With a node that syncs once a second it is 20 ms after the beginning of a second, as in the live world, so that a
 // schedule can say which writes are safe.
@@ -161,7 +169,8 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 		w.s.pick = w.order.doNextStep
 	}
 	w.s.guests, w.s.step = w.guests, w.step
-	w.net, w.abilities, w.booted = newNet(&spec), spec.Abilities(spec.Lock.Key), bootedBefore
+	w.draws.begin(spec.Seed)
+	w.net, w.abilities, w.booted = w.draws.of(netPart), spec.Abilities(spec.Lock.Key), bootedBefore
 	if w.begins = begins(&spec, w.net); w.guests == nil {
 		w.wallZero = w.begins
 	}
@@ -185,7 +194,7 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 		w.consensus.watch.key = ""
 	}
 	if spec.Sentinel != nil {
-		w.serverRand = rand.NewPCG(spec.Seed, 0x73656e74696e656c)
+		w.serverRand = w.draws.of(serverPart)
 	}
 	if spec.Sentinel != nil && w.servers == nil {
 		w.assignRoles()
@@ -331,7 +340,7 @@ func (w *World) newLink(from string, to *Host) *clientLink {
 		delay:   leastDelay + addition(w.net.Uint64()>>32),
 		pending: l.pending[:0], idle: l.idle[:0], guestConns: l.guestConns[:0]}
 	if w.locks != nil { // what happens on one link draws nothing that another needs
-		l.rand = rand.NewPCG(w.spec.Seed, mixed(uint64(index)))
+		l.rand = w.draws.of(mixed(uint64(index)))
 		l.directions[requests].Rand, l.directions[answers].Rand = l.rand, l.rand
 	} else if w.order == nil {
 		l.directions[requests].Rand, l.directions[answers].Rand = w.net, w.net

@@ -160,6 +160,8 @@ type Variant struct {
 	Shown int   `json:"shown,omitempty"`
 	// History is shown by the HTML; the run's folder has it as a file.
 	History *history.History `json:"-"`
+	// Explained says from when on a violation was certain, as explain.json has it; nil: nobody has asked.
+	Explained *Explanation `json:"-"`
 	// Printed is the end of what the lock program printed, where it printed anything.
 	Printed []Printed `json:"-"`
 }
@@ -199,10 +201,13 @@ func (v *Variant) Property(name checker.Property) *PropertyResult {
 // Subject is what a picture of the run is drawn of.
 func (v *Variant) Subject() *picture.Subject {
 	s := &picture.Subject{Name: v.Name, History: v.History}
+	if v.Explained != nil {
+		s.Odds = v.Explained.odds()
+	}
 	for i := range v.Properties {
 		s.Findings = append(s.Findings, v.Properties[i].Finding())
 	}
-	if about := pictured(v); about != nil {
+	if about := v.Pictured(); about != nil {
 		f := about.Finding()
 		s.About = &f
 	}

@@ -61,7 +61,7 @@ func tellAll(views []variantView) {
 		if lead := leadOf(v.Variant); lead != nil {
 			v.Story = v.storyOf(lead)
 		}
-		v.Cause = v.causeOf(pictured(v.Variant))
+		v.Cause = v.causeOf(v.Pictured())
 		for j := range v.Properties {
 			if p := &v.Properties[j]; p.Counterexample != nil && len(p.Counterexample.Operations) > 0 {
 				v.Tables = append(v.Tables, v.example(p))
@@ -239,6 +239,17 @@ func (v *variantView) when(t time.Duration) string {
 	return words.Seconds(t)
 }
 
+// SeenAt is the event by which the violation was seen; -1: it is not known.
+func (p *PropertyResult) SeenAt() int {
+	switch c := p.Counterexample; {
+	case c != nil && c.Impossible >= 0:
+		return c.Impossible
+	case len(p.Events) > 0:
+		return slices.Max(p.Events)
+	}
+	return -1
+}
+
 // causeOf says what broke a property, as far as its story tells.
 func (v *variantView) causeOf(p *PropertyResult) *causeView {
 	if p == nil || p.Verdict != checker.Violated {
@@ -253,13 +264,7 @@ func (v *variantView) causeOf(p *PropertyResult) *causeView {
 			c.Mistakes = append(c.Mistakes, mistake)
 		}
 	}
-	example, moment := p.Counterexample, -1
-	if len(p.Events) > 0 {
-		moment = slices.Max(p.Events) // by then it was seen
-	}
-	if example != nil && v.hasEvent(example.Impossible) {
-		moment = example.Impossible
-	}
+	example, moment := p.Counterexample, p.SeenAt()
 	if v.hasEvent(moment) {
 		c.At = v.when(v.History.Events[moment].Time)
 		c.Link = v.link(moment)

@@ -328,9 +328,9 @@ func leads(p, q *PropertyResult) bool {
 // onTrial: the scenario is about the violation of this property.
 func onTrial(p *PropertyResult) bool { return p.Expected == checker.Violated }
 
-// pictured is the property that a variant's picture is about: the one whose story is
+// Pictured is the property that a variant's picture is about: the one whose story is
 // told, or else the first that was violated.
-func pictured(v *Variant) *PropertyResult {
+func (v *Variant) Pictured() *PropertyResult {
 	if lead := leadOf(v); lead != nil {
 		return lead
 	}

@@ -50,7 +50,7 @@ func Tell(v *Variant) Telling {
 			Icon: c.Badge.Icon, Beside: c.Beside, Why: p.Why, Chances: chances(p), Loud: c.Loud,
 		})
 	}
-	if c := view.causeOf(pictured(v)); c != nil {
+	if c := view.causeOf(v.Pictured()); c != nil {
 		out.Broke, out.At, out.Property, out.By, out.Assumption = c.Broke, c.At, string(c.Property), c.Faults, c.Assumption
 	}
 	if lead := leadOf(v); lead != nil {

@@ -70,6 +70,20 @@ type Sweep struct {
 	Place
 }
 
+// Explain asks from which event of a stored run on a violation was certain.
+type Explain struct {
+	// Run is the run's folder.
+	Run string `json:"run" line:"argument"`
+	// Variant is the one to explain; empty: the first with a violation. Property is a violated one; empty: the one that the report tells of.
+	Variant  string `json:"variant,omitempty"`
+	Property string `json:"property,omitempty"`
+	// Reruns is how many are made in each of the two ways at an event at which their share changes; 0: as many as suit the run.
+	Reruns int `json:"reruns,omitempty"`
+	// Redis is the program of servers, if the run had any.
+	Redis string `json:"redis,omitempty"`
+	Jobs  int    `json:"jobs,omitempty"`
+}
+
 // Run asks for runs of scenarios, and for their verdicts.
 type Run struct {
 	// Scenarios are files, folders and names of shipped scenarios. Match and Tags choose among them. Several machines may name the same

@@ -24,6 +24,8 @@ const (
 	Report   = "report.html"
 	// History is that of a variant, in the variant's folder.
 	History = "history.jsonl"
+	// Explanation is beside it: from when on a violation was certain.
+	Explanation = "explain.json"
 	// HistoryAgain is beside it where the same run, made again with the same seed, came out otherwise.
 	HistoryAgain = "history-again.jsonl"
 )

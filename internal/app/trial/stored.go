@@ -45,11 +45,29 @@ func Load(dir string) (*report.Result, error) {
 		if v.History, err = loadHistory(dir, v.Name, v.Name); err != nil {
 			return nil, err
 		}
+		v.Explained = loadExplanation(dir, v)
 		if v.Interrupted && len(v.Tries) == 0 {
 			findTries(dir, v, r.Seed)
 		}
 	}
 	return r, nil
+}
+
+// loadExplanation reads what sim explain has kept of a variant; nil: there is nothing that fits its history.
+func loadExplanation(dir string, v *report.Variant) *report.Explanation {
+	f, err := machine.OpenRegular(filepath.Join(dir, v.Name, runs.Explanation))
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	if v.History == nil {
+		return nil
+	}
+	x, err := report.ReadExplanation(f, v.History)
+	if err != nil {
+		return nil // it can be made again
+	}
+	return x
 }
 
 // findTries finds the tries of a variant that were made before the run was killed.

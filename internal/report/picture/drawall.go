@@ -46,6 +46,7 @@ func DrawAll(subjects []*Subject) []Drawn {
 	for _, i := range seen {
 		spans[i].To = spans[i].From + length + room
 		scenes[i] = BuildFor(subjects[i].History, spans[i], maxThings/len(seen))
+		scenes[i].Odds = subjects[i].Odds
 		pictures[i].Pic = subjects[i].draw(scenes[i], spans[i], len(seen))
 	}
 	drawDetails(pictures, subjects, scenes, length+room)
@@ -75,7 +76,9 @@ func drawDetails(pictures []Drawn, subjects []*Subject, scenes []*Scene, view ti
 		}
 		room := (longest*5/2 - list[0].Length()) / 2
 		span := Span{From: list[0].From - room, To: list[0].To + room}
-		detail := draw(s.ID+"d", scenes[i], span, list, len(subjects))
+		scene := *scenes[i]
+		scene.Odds = nil
+		detail := draw(s.ID+"d", &scene, span, list, len(subjects))
 		detail.keepInView()
 		detail.Class = "detail"
 		detail.Summary = s.summary(scenes[i], span)

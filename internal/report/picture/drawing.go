@@ -63,6 +63,7 @@ func Draw(s *Subject, o Options) (*Drawing, error) {
 		view.To += view.Length() / 60 // what happens last must not stick to the edge
 	}
 	scene := BuildFor(s.History, view, mostDrawn)
+	scene.Odds = s.Odds
 	out := &Drawing{From: int64(view.From), To: int64(view.To), End: int64(scene.End)}
 	for _, b := range scene.Bands {
 		out.Bands = append(out.Bands, FaultBand{Fault: b.ID, From: int64(b.From), To: int64(b.To), Open: b.Open, Event: b.Event})

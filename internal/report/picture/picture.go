@@ -274,6 +274,7 @@ func (e *easel) draw(overlaps []Overlap, most int) *Picture {
 		e.resource()
 	}
 	e.nodes()
+	e.odds()
 	return e.finish(most)
 }
 

@@ -49,6 +49,8 @@ type Scene struct {
 	Clusters   int
 	// Refused is how many effects the resource refused, whether they were left out or not.
 	Refused int
+	// Odds are how many reruns violate a property; nil: none were made.
+	Odds *Odds
 	// Apart is the length with which BuildFor thinned; 0: it left nothing out.
 	Apart time.Duration
 }
@@ -155,7 +157,7 @@ func BuildFor(h *history.History, view Span, limit int) *Scene {
 	s.End = h.End()
 	clients, nodes := casts(h)
 	s.Majority = len(nodes)/2 + 1
-	owners := ownersOf(h)
+	owners := OwnersOf(h)
 	s.Nodes, s.KeysSeen = keyLanes(h, nodes, owners, s.End)
 	s.Turns = turnsOf(s.Nodes)
 	voters := s.Nodes
@@ -208,9 +210,9 @@ func casts(h *history.History) (clients, nodes []string) {
 	return clients, nodes
 }
 
-// ownersOf says which client an owner's value belongs to: as the operations of
+// OwnersOf says which client an owner's value belongs to: as the operations of
 // clients tell, or a node that knows who set its key.
-func ownersOf(h *history.History) map[string]string {
+func OwnersOf(h *history.History) map[string]string {
 	owners := map[string]string{}
 	for i := range h.Events {
 		e := &h.Events[i]

@@ -18,6 +18,8 @@ type Subject struct {
 	Findings []checker.Finding
 	// About is the finding that the picture is about; nil: nothing was violated.
 	About *checker.Finding
+	// Odds are how many reruns violate a property; nil: none were made.
+	Odds *Odds
 }
 
 // Overlap is a stretch in which two holders stood side by side, and in what
@@ -80,6 +82,13 @@ func (s *Subject) focus() Span {
 		if c.Overlap != nil {
 			include(c.Overlap.From)
 			include(c.Overlap.To)
+		}
+	}
+	if o := s.Odds; o != nil && found {
+		for _, m := range []*OddsMark{o.Certain, o.NoReturn} {
+			if m != nil {
+				include(m.At)
+			}
 		}
 	}
 	if s.History != nil && !found {

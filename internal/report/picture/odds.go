@@ -1,0 +1,125 @@
+package picture
+
+import (
+	"fmt"
+	"time"
+)
+
+// Odds are how many reruns of a run violate a property, from each of its moments on.
+type Odds struct {
+	Steps []OddsStep
+	// Certain is from when on all do if the faults last, NoReturn from when on all do even if they end at that moment; nil: from none.
+	Certain, NoReturn *OddsMark
+}
+
+// OddsStep is from an event on, until the next: which share of the reruns violates the property, from 0 to 1, and in words, if the faults
+// last, and if they end at that moment.
+type OddsStep struct {
+	At                  time.Duration
+	Event               int
+	What                string
+	Last, End           float64
+	LastWords, EndWords string
+}
+
+// OddsMark is an event that the picture marks.
+type OddsMark struct {
+	At    time.Duration
+	Event int
+	What  string
+}
+
+// Heights of the lane of the odds, in pixels: the rows of its labels, and its bars.
+const (
+	oddsHeight = 84
+	oddsTop    = 24
+	oddsFull   = 52
+	oddsWords  = oddsTop + oddsFull/2 + 4
+)
+
+// odds draws the share of the reruns that violate a property, and marks from when on all do.
+func (e *easel) odds() {
+	o := e.scene.Odds
+	if o == nil || len(o.Steps) == 0 {
+		return
+	}
+	e.y += groupGap
+	l := lane{Kind: "odds", Name: "reruns", H: oddsHeight, Subs: []sub{{oddsTop + 10, "100 %"}, {oddsTop + oddsFull, "0 %"}}}
+	end := max(e.scene.End, e.view.To)
+	ground := bar("odds-ground", Span{o.Steps[0].At, end}, oddsTop, oddsFull)
+	ground.Title = "the share of the reruns that violate the property, from each moment on"
+	l.Shapes = append(l.Shapes, ground)
+	for _, of := range []struct {
+		class, how string
+		share      func(*OddsStep) float64
+		words      func(*OddsStep) string
+	}{
+		{"odds-last", "if the faults last", func(s *OddsStep) float64 { return s.Last }, func(s *OddsStep) string { return s.LastWords }},
+		{"odds-end", "even if the faults end at this moment", func(s *OddsStep) float64 { return s.End },
+			func(s *OddsStep) string { return s.EndWords }},
+	} {
+		for i := 0; i < len(o.Steps); {
+			s := &o.Steps[i]
+			next := i + 1
+			for next < len(o.Steps) && (of.share(&o.Steps[next]) == of.share(s) || o.Steps[next].At == s.At) && of.share(&o.Steps[next]) > 0 {
+				if o.Steps[next].At == s.At { // the last event of an instant counts
+					s = &o.Steps[next]
+				}
+				next++
+			}
+			until := end
+			if next < len(o.Steps) {
+				until = o.Steps[next].At
+			}
+			if h := int(of.share(s)*oddsFull + 0.5); h > 0 && until > s.At {
+				b := bar(of.class, Span{s.At, until}, oddsTop+oddsFull-h, h)
+				b.Event, b.Title = s.Event, fmt.Sprintf("%s reruns violate the property %s", of.words(s), of.how)
+				l.Shapes = append(l.Shapes, b)
+			}
+			i = next
+		}
+	}
+	e.oddsZones(&l, o, end)
+	e.oddsMarks(&l, o)
+	e.add(l)
+}
+
+// oddsZones say what the areas mean.
+func (e *easel) oddsZones(l *lane, o *Odds, end time.Duration) {
+	zone := func(from, to time.Duration, class string, texts ...string) {
+		if to <= from {
+			return
+		}
+		s := bar("odds-zone", Span{from, to}, oddsTop, oddsFull)
+		s.inside(class, rankOverlap, []int{oddsWords}, texts...)
+		l.Shapes = append(l.Shapes, s)
+	}
+	begin, sure, certain := o.Steps[0].At, end, end
+	if o.NoReturn != nil {
+		sure, certain = o.NoReturn.At, o.NoReturn.At
+	}
+	if o.Certain != nil {
+		certain = min(o.Certain.At, sure)
+	}
+	zone(begin, certain, "odds-open", "not certain yet", "open")
+	zone(certain, sure, "odds-sure", "certain, unless the faults end", "unless faults end")
+	zone(sure, end, "odds-lost", "certain, whatever ends now", "certain")
+}
+
+// oddsMarks mark the moments, through the whole picture.
+func (e *easel) oddsMarks(l *lane, o *Odds) {
+	line := func(m *OddsMark, class, title string, rank int, texts ...string) {
+		s := at("line", class, m.At, axisHeight-e.y, 0)
+		s.Y, s.H = axisHeight-e.y, e.y-axisHeight+oddsTop+oddsFull
+		s.Event, s.Step, s.Title = m.Event, true, title+": "+m.What
+		s.beside(class+"-words", rank, []int{14}, texts...)
+		l.Shapes = append(l.Shapes, s)
+	}
+	certain, noReturn := o.Certain, o.NoReturn
+	if noReturn != nil {
+		line(noReturn, "odds-no-return", "point of no return", rankOverlap, "point of no return: "+noReturn.What, "point of no return", "no return")
+	}
+	if certain != nil && (noReturn == nil || certain.At < noReturn.At) {
+		line(certain, "odds-certain", "certain from here on, unless the faults end", rankBroken, certain.What)
+	}
+}

@@ -84,7 +84,8 @@ type Program struct {
 	// no-ttl: a Setup.TTL of 0 is none; one-object: the lock object is what Object gives;
 	// permits: Setup.Permits is how many clients may hold the lock at once;
 	// modes: the lock has readers and writers, and with Setup.Shared the client is a reader; fair: it serves clients in their order;
-	// at-least: the lock stays for Setup.AtLeast, also if it is released before; and
+	// at-least: the lock stays for Setup.AtLeast, also if it is released before;
+	// wakes: a release wakes those who wait; and
 	// setup-again: the lock can be opened again, for another trial, after what was given to
 	// Setup.OnClose. math/rand begins anew then, in a program that has the directive
 	// //go:debug randseednop=0; math/rand/v2 cannot.

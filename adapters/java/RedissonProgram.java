@@ -27,10 +27,12 @@ final class RedissonProgram {
         var program = new SimAdapter.Program("Redisson " + kind + (renews ? ", watchdog" : ""), Library.version(Redisson.class), quorum ? "quorum" : "single",
                 multi ? new String[] {"{key}", "{key}:second"} : new String[] {permits ? "{{key}}:timeout" : "{key}"});
         if (multi) program.with("ttl_min_ms", 1000).with("ttl_step_ms", 1000);
-        if (permits) program.with("lease", "ttl").can("permits", "owner", "sentinel", "cluster");
-        else if (kind.equals("RReadWriteLock")) program.can("modes", "sentinel", "cluster");
-        else if (kind.equals("fair lock")) program.can("fair", "sentinel", "cluster");
-        else program.can(renews ? new String[] {"renew", "sentinel", "cluster"} : new String[] {"sentinel", "cluster"});
+        if (permits) program.with("lease", "ttl").can("permits", "owner", "sentinel", "cluster", "wakes");
+        else if (kind.equals("RReadWriteLock")) program.can("modes", "sentinel", "cluster", "wakes");
+        else if (kind.equals("fair lock")) program.can("fair", "sentinel", "cluster", "wakes");
+        else program.can("sentinel", "cluster");
+        if (renews) program.can("renew");
+        if (kind.equals("RLock")) program.can("wakes");
         SimAdapter.serve(program.with("homepage", "https://github.com/redisson/redisson").with("about", "Redisson's own client with its defaults"), setup -> {
             boolean several = setup.nodes().size() > 1 && !"cluster".equals(setup.topology());
             if (several && !quorum) throw new SimAdapter.Unsupported("it locks on one node");

@@ -41,6 +41,6 @@ def open_lock(setup):
 
 
 serve(Program("python-redis-lock", redis_lock.__version__, kind="single", keys=["lock:{key}"],
-              can=["owner", "sentinel"] + ["extend"] * hasattr(redis_lock.Lock, "extend") +
+              can=["owner", "sentinel", "wakes"] + ["extend"] * hasattr(redis_lock.Lock, "extend") +
               (["renew", "forget"] if RENEWS else ["no-ttl"]), ttl_min_ms=1000, ttl_step_ms=1000,
               homepage="https://github.com/ionelmc/python-redis-lock", about=f"{'auto_renewal; ' * RENEWS}client redis-py {redis.__version__}"), open_lock)

@@ -309,7 +309,7 @@ func lockProperties(r *program.Ready, s *scenario.Setup, waits bool) []checker.P
 
 // prepare makes a search one with real servers.
 func (l *realSearch) prepare(listener Listener, s *explore.Search) {
-	s.Real = &explore.Real{Own: l.twin != nil}
+	s.Real = &explore.Real{Own: l.twin != nil, Wakes: l.ready != nil && l.ready.Has(program.Wakes)}
 	if l.world == request.Live {
 		s.Live = &explore.Live{}
 		s.Place = func() explore.Place {

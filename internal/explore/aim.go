@@ -17,8 +17,8 @@ import (
 type aim struct {
 	// messages are the kinds of faults that strike a message; commands are names of what is sent.
 	messages, commands []string
-	// pauses, promotes: such faults may be drawn.
-	pauses, promotes bool
+	// pauses, promotes: such faults may be drawn. pushes: messages may be what a node pushes.
+	pauses, promotes, pushes bool
 	// lags are the kinds by which a replica lags behind, splits those by which the primary of a cluster is no primary any more; none: there
 	// is no cluster.
 	lags, splits []string

@@ -145,7 +145,9 @@ func (s *Search) drawer(setup *scenario.Setup) (*drawer, error) {
 func (s *Search) drawerOf(setup *scenario.Setup) (*drawer, error) {
 	d, err := newDrawer(setup, s.Kinds, s.Allows)
 	if err == nil && s.Real != nil {
-		d.aim = newAim(d, s.Real.Commands)
+		if d.aim = newAim(d, s.Real.Commands); d.aim != nil {
+			d.aim.pushes = s.Real.Wakes
+		}
 	}
 	return d, err
 }
@@ -222,7 +224,10 @@ func (d *drawer) message(r *rand.Rand, request bool) nemesis.Trigger {
 	if d.aim != nil {
 		on.Since = d.aim.message(r, &p)
 	}
-	if request {
+	switch {
+	case !request && d.aim != nil && d.aim.pushes && r.IntN(3) == 0:
+		p = nemesis.Passing{Node: node, Pushes: world.AnyCommand, To: client, Nth: 1 + r.IntN(2)}
+	case request:
 		p = nemesis.Passing{Client: client, Sends: p.Answers, To: node, Nth: p.Nth}
 	}
 	on.Passing = p

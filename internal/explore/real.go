@@ -17,6 +17,8 @@ import (
 type Real struct {
 	// Commands are names of those that clients send to nodes: faults strike messages of these kinds, too.
 	Commands []string
+	// Wakes: a release wakes those who wait. Faults strike what nodes push, too.
+	Wakes bool
 	// Own: the lock is one of ours, and its word is believed.
 	Own bool
 }

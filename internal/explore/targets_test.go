@@ -85,6 +85,7 @@ var switchTargets = []target{
 		"retry: {attempts: 100}, switches: {place_ends: false}}\n" +
 		"workload: {clients: 3, sections: 2, start: together, think: 200ms}\n",
 		[]string{"kill"}, checker.DeadlockFree, lock.Mistakes{PlaceForever: true}},
+	{"a client that asks no more", asksNoMore, []string{"kill"}, checker.DeadlockFree, lock.Mistakes{AskedOnce: true}},
 	{"readers that pass a writer", "nodes: {count: 1}\nmost_overtakes: 3\nlock: {algorithm: read-write, ttl: 500ms, retry: {attempts: 200}, " +
 		"switches: {writer_waits: false}}\n" +
 		"workload: {clients: 4, readers: 3, sections: 5, start: together, apart: 60ms, think: 150ms, rest: 50ms}\n",
@@ -166,6 +167,11 @@ var faultTargets = []target{
 		[]string{"limit-data"}, checker.ExclusiveLease, lock.Mistakes{ReachableQuorum: true}},
 }
 
+// asksNoMore waits until it is woken.
+const asksNoMore = "nodes: {count: 1}\ngrant_within: 700ms\n" +
+	"lock: {algorithm: woken, ttl: 500ms, node_timeout: 100ms, retry: {attempts: 150}, switches: {asks_again: false}}\n" +
+	"workload: {clients: 2, sections: 1, start: together, think: 200ms}\n"
+
 // byMessages are the kinds that strike one message.
 var byMessages = nemesis.MessageKinds()
 
@@ -179,6 +185,7 @@ var messageTargets = []target{
 		checker.ExclusiveLease, lock.Mistakes{TrustElapsed: true}},
 	{"plain delete", "lock: {algorithm: redlock, ttl: 500ms, switches: {release: delete}}\n", byMessages,
 		checker.ExclusiveLease, lock.Mistakes{PlainDelete: true}},
+	{"a client that asks no more", asksNoMore, byMessages, checker.DeadlockFree, lock.Mistakes{AskedOnce: true}},
 	{"renewal without an end", endless, byMessages, checker.NoOrphanLock, lock.Mistakes{RenewalForever: true}},
 	{"renewal goes on", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {stop_renewal: false}}\n", byMessages,
 		checker.NoOrphanLock, lock.Mistakes{KeepRenewing: true}},

@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -121,6 +122,9 @@ func TestEachMistakeShows(t *testing.T) {
 			l.Acquire()
 			return waits == c.NodeTimeout
 		}, true, false},
+		{"asked once", lock.Mistakes{AskedOnce: true}, func(t *testing.T, m lock.Mistakes) any {
+			return slices.Max(waits(t, m, 31)) // of 3 s in all
+		}, time.Second, 3 * time.Second},
 		{"stays at its node", lock.Mistakes{StaysAtNode: true}, func(t *testing.T, m lock.Mistakes) any {
 			tb := newTable(1)
 			follows := true
@@ -302,7 +306,7 @@ func TestRulesAreSwitchedOffByName(t *testing.T) {
 			all.SwitchOff(rule)
 		}
 	}
-	if got := len(all.Rules()); got != 30 {
+	if got := len(all.Rules()); got != 31 {
 		t.Errorf("%d rules", got)
 	}
 	none := all

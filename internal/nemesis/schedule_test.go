@@ -441,7 +441,7 @@ func TestFaultsOfOneMessage(t *testing.T) {
 	} {
 		play(t, "  - on: {client: c1, sends: SET}\n    "+fault+"\n", 1, func(t *testing.T, s *stage) {
 			var did []world.DisturbanceKind
-			s.Message(world.Message{Link: world.Link{From: "c1", To: "A"}, Words: []string{"set", "lock", "1"},
+			s.Message(world.Message{Link: world.Link{From: "c1", To: "A"}, Kind: world.Sent, Words: []string{"set", "lock", "1"},
 				Disturb: func(d world.Disturbance) (func() error, error) {
 					did = append(did, d.Kind)
 					return func() error { return nil }, nil

@@ -55,7 +55,7 @@ public final class SimAdapter {
 
         /** What it can: validity, renew, lost, extend, forget, token, owner, busy, setup-again, sentinel,
          *  no-ttl (a ttl of null is none), one-object (the lock object is what Setup.lockObject gives), permits (Setup.permits is how many clients may
-         *  hold the lock at once), modes (the lock has readers and writers, and with Setup.shared the client is a reader), fair (it serves clients in the order in which they ask), at-least (the lock stays for Setup.atLeast, also if it is released before). */
+         *  hold the lock at once), modes (the lock has readers and writers, and with Setup.shared the client is a reader), fair (it serves clients in the order in which they ask), at-least (the lock stays for Setup.atLeast, also if it is released before), wakes (a release wakes those who wait). */
         public Program can(String... can) { return with("can", List.of(can)); }
 
         /** Another field of the message ready: homepage, points (a List), ttl_min_ms, ttl_step_ms, ttl_extra_ms, store, lease,

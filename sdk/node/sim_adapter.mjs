@@ -96,7 +96,7 @@ function takeOutput() {
  *  simulator asks, setup-again, no-ttl: a ttl of null is none, and one-object: where setup.oneObject is true, one lock object
  *  of the library is used for all grants, and permits: setup.permits is how many clients may hold the lock at once,
  *  modes: the lock has readers and writers, and with setup.shared the client is a reader, fair: it serves clients in the order in which they ask, and
- *  at-least: the lock stays for setup.atLeast, also if it is released before; lease is 'ttl' if the key's value keeps the lease, and
+ *  at-least: the lock stays for setup.atLeast, also if it is released before, wakes: a release wakes those who wait; lease is 'ttl' if the key's value keeps the lease, and
  *  about one line: which lock, its client library, its timeouts and retries. openLock gets
  *  the setup, connects to the nodes, and returns a function that gets the lock once more: it takes
  *  the longest wait (undefined: no limit). Times are in ms. All functions may be async, and calls

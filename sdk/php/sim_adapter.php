@@ -40,7 +40,7 @@ final class Unsupported extends \RuntimeException {}
 /** What a lock program says of itself: its class (quorum, single, session or other), patterns of
  *  what the library writes, a list of validity, renew, lost, extend, forget, token, owner, busy, setup-again,
  *  no-ttl (a ttl of null is none), one-object (the lock object is what Setup::lockObject gives), permits (Setup::$permits is how
- *  many clients may hold the lock at once), modes (the lock has readers and writers, and with Setup::$shared the client is a reader), fair (it serves clients in the order in which they ask), at-least (the lock stays for Setup::$atLeast, also if it is released before). tick is called
+ *  many clients may hold the lock at once), modes (the lock has readers and writers, and with Setup::$shared the client is a reader), fair (it serves clients in the order in which they ask), at-least (the lock stays for Setup::$atLeast, also if it is released before), wakes (a release wakes those who wait). tick is called
  *  every 20 ms while no request is under way: for a lock that renews itself, or sees a loss. lease
  *  is 'ttl' if the key's value keeps the lease, whatever end the key has; about is one line: which lock,
  *  its client library, its timeouts and retries. Keys live

@@ -107,7 +107,7 @@ module SimAdapter
   # after each grant for as long as the simulator asks), setup-again, no-ttl (a ttl of nil is none),
   # one-object (the lock object is what setup.lock_object gives), permits (setup.permits is how many clients
   # may hold the lock at once), modes (the lock has readers and writers, and with setup.shared the client
-  # is a reader), fair (it serves clients in the order in which they ask), at-least (the lock stays for setup.at_least, also if it is released before).
+  # is a reader), fair (it serves clients in the order in which they ask), at-least (the lock stays for setup.at_least, also if it is released before), wakes (a release wakes those who wait).
   # More: homepage, points, ttl_min_ms, ttl_step_ms,
   # lease ("ttl": the key's value keeps the lease, whatever end the key has), about (one line: which lock,
   # its client library, its timeouts and retries).

@@ -73,7 +73,7 @@ impl Program {
     /// no-ttl (a ttl of None is none), one-object (the lock object is what Setup::lock_object gives),
     /// permits (Setup::permits is how many clients may hold the lock at once),
     /// modes (the lock has readers and writers, and with Setup::shared the client is a reader),
-    /// fair (it serves clients in the order in which they ask),
+    /// fair (it serves clients in the order in which they ask), wakes (a release wakes those who wait),
     /// at-least (the lock stays for Setup::at_least, also if it is released before).
     pub fn can(self, can: &[&str]) -> Program {
         self.with("can", can)

@@ -117,7 +117,9 @@ const takers = `LINSERT LMPOP LPOP LSET LTRIM RPOP SPOP VREM VSETATTR XACK XACKD
 const waiters = `BLMPOP BLPOP BRPOP BZMPOP BZPOPMAX BZPOPMIN`
 
 // Waiting are the commands that wait until there is something to take.
-func Waiting() []string { return append(strings.Fields(waiters), "BLMOVE", "BRPOPLPUSH", "XREAD", "XREADGROUP") }
+func Waiting() []string {
+	return append(strings.Fields(waiters), "BLMOVE", "BRPOPLPUSH", "XREAD", "XREADGROUP")
+}
 
 // Waits reports that a command waits until there is something to take, if there is nothing.
 func Waits(words []string) bool {

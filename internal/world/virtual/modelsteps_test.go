@@ -178,12 +178,14 @@ var (
 	fieldKey, aField = "locks", "lock"
 	// permitsKey is that of a semaphore.
 	permitsKey = "permits"
-	logKey     = resource.Config{Key: "resource"}.LogKey()
+	// lineKey has those who wait in a line, signalKey what wakes them.
+	lineKey, signalKey = "line", "signal"
+	logKey             = resource.Config{Key: "resource"}.LogKey()
 )
 
 // allKeys are the keys of all commands.
 func allKeys() []string {
-	ofResource := []string{permitsKey, logKey, "resource:value", "resource:list", "resource:other", "resource:fence"}
+	ofResource := []string{permitsKey, lineKey, signalKey, lineKey + ":number", lineKey + ":w1", lineKey + ":w2", lineKey + ":w3", logKey, "resource:value", "resource:list", "resource:other", "resource:fence"}
 	return slices.Concat(nodetest.Keys(), anyKeys, counterKeys, ofResource)
 }
 
@@ -281,7 +283,9 @@ func (d *drawer) queued() command.Command {
 	if d.trial.as.Valkey && d.IntN(3) == 0 {
 		return d.ifEqual(key)
 	}
-	switch d.IntN(7) {
+	switch d.IntN(8) {
+	case 6:
+		return command.BLPop(d.of(key, signalKey), d.ttl()) // in a transaction nobody waits
 	case 0:
 		return command.RPush(key, []string{"1", "x"}[:d.IntN(3)]...)
 	case 1:
@@ -331,6 +335,16 @@ func (d *drawer) script() command.Command {
 		return command.Eval(s, []string{d.of(counter, key)}, ms)
 	case "uncount-reader":
 		return command.Eval(s, []string{d.of(counter, key)})
+	case "take-in-line":
+		args := []string{owner, ms, d.of("w1", "w2", "w3"), d.of("0", ms)}
+		if d.IntN(3) == 0 {
+			args = append(args, "once")
+		}
+		return command.Eval(s, []string{key, lineKey}, args...)
+	case "leave-line":
+		return command.Eval(s, []string{key, lineKey}, d.of("w1", "w2", "w3"))
+	case "delete-and-wake":
+		return command.Eval(s, []string{key, d.of("l", signalKey)}, owner, ms)
 	case "count-permit":
 		return command.Eval(s, []string{counter}, ms, d.of("1", "2"))
 	case "acquire-counted":

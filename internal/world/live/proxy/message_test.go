@@ -64,6 +64,9 @@ func TestWhatIsAwaited(t *testing.T) {
 	const ok = "+OK\r\n"
 	set := world.Pattern{Command: "set"}
 	answer := func(command string) world.Pattern { return world.Pattern{Command: command, Kind: world.Answered} }
+	pushed := func(command string) world.Pattern { return world.Pattern{Command: command, Kind: world.Pushed} }
+	const subscribed = "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n" +
+		"*3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n*2\r\n$4\r\npong\r\n$0\r\n\r\n"
 	for name, c := range map[string]struct {
 		awaits            world.Pattern
 		requests, answers string
@@ -89,8 +92,15 @@ func TestWhatIsAwaited(t *testing.T) {
 			ok + "$1\r\nx\r\n$-1\r\n", "GET a, GET b"},
 		"an error is an answer":  {answer("GET"), asSent("SET a") + asSent("GET a"), "-ERR x\r\n-ERR y\r\n", "GET a"},
 		"a push answers nothing": {answer("GET"), asSent("GET a"), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n" + "$1\r\nx\r\n", "GET a"},
-		"what is published, too": {answer("PING"), asSent("SUBSCRIBE a b") + asSent("PING"), "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n" +
-			"*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n*2\r\n$4\r\npong\r\n$0\r\n\r\n", "PING"},
+		"what is published, too": {answer("PING"), asSent("SUBSCRIBE a b") + asSent("PING"), subscribed, "PING"},
+		"pushed":                 {pushed("any"), asSent("SUBSCRIBE a b") + asSent("PING"), subscribed, "message a x"},
+		"pushed, by its channel": {world.Pattern{Command: "MESSAGE", Kind: world.Pushed, Key: "b"}, asSent("SUBSCRIBE a b") + asSent("PING"),
+			subscribed, ""},
+		"an invalidation": {pushed("INVALIDATE"), asSent("GET a"), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n" + "$1\r\nx\r\n", "invalidate "},
+		"an element that was waited for": {pushed("any"), asSent("BLPOP l 1") + asSent("BLPOP l 2") + asSent("LPOP l"),
+			"*-1\r\n*2\r\n$1\r\nl\r\n$1\r\nx\r\n$1\r\ny\r\n", "BLPOP l 2"},
+		"an error is no element":        {pushed("BLPOP"), asSent("BLPOP l 1"), "-WRONGTYPE\r\n", ""},
+		"the answer to one that waited": {answer("BLPOP"), asSent("BLPOP l 1") + asSent("BLPOP l 2"), "*-1\r\n*1\r\n$1\r\nx\r\n", "BLPOP l 1, BLPOP l 2"},
 		"in version 3": {answer("GET"), asSent("SUBSCRIBE a b") + asSent("GET k"), ">3\r\n$9\r\nsubscribe\r\n" +
 			"$1\r\na\r\n:1\r\n>3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n>3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n$-1\r\n", "GET k"},
 		"a subscription refused":      {answer("GET"), asSent("SUBSCRIBE a b") + asSent("GET k"), "-NOPERM\r\n$-1\r\n", "GET k"},

@@ -230,7 +230,9 @@ func (c *conn) readMessage(answers bool, data []byte) readResult {
 
 // needsNoAnswers reports that no answer needs to be read.
 func (c *conn) needsNoAnswers() bool {
-	awaitsAnswer := func() bool { return slices.ContainsFunc(c.awaits, func(p world.Pattern) bool { return p.Kind.FromNode() }) }
+	awaitsAnswer := func() bool {
+		return slices.ContainsFunc(c.awaits, func(p world.Pattern) bool { return p.Kind.FromNode() })
+	}
 	return c.expected.Len() == 0 &&
 		(c.requests.blind || !c.reader.Names && !c.reader.Refuses && c.reader.Command == nil && !awaitsAnswer())
 }

@@ -52,7 +52,7 @@ table | grep "^$only" | while IFS='|' read -r switch lock property kinds text; d
 			found=$((found + 1))
 			rates="$rates $rate"
 			within="$within $(sed -n 's/.* in \([0-9]*\)[0-9.]* s (.*/\1/p' "$dir.txt" | head -1)"
-			runs="$runs $(sed -n 's/^.*   \([0-9]*\) runs* in .*/\1/p' "$dir.txt" | head -1)"
+			runs="$runs $(sed -n 's/^.*   \([0-9,]*\) runs* in .*/\1/p' "$dir.txt" | head -1 | tr -d ,)"
 			# The same schedule, and the lock without the mistake: it must not show.
 			sed "s/, \"--switch\", \"*$switch\"*//" "$file" >"$dir/control.yaml"
 			timeout 120 "$sim" run "$dir/control.yaml" --allow-programs --tries 3 --out "$dir/control" >"$dir/control.txt" 2>&1 || true

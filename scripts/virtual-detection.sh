@@ -74,7 +74,7 @@ mistakes | grep -e "$only" | while read -r language lock mistake; do
 		made=$((made + 1))
 		cpu=$(seconds "$file")
 		took="$took $cpu"
-		runs="$runs $(sed -n 's/^search .* \([0-9]*\) runs* in .*/\1/p' "$file" | head -1)"
+		runs="$runs $(sed -n 's/^search .* \([0-9,]*\) runs* in .*/\1/p' "$file" | head -1 | tr -d ,)"
 		if [ ! -s "${file%.txt}.control" ] && [ -n "$(found "$file")" ] && [ "$cpu" -le $budget ]; then
 			count=$((count + 1))
 			properties="$properties $(found "$file" | sed -n '1s|.*/search-\([a-z-]*\)-[0-9]*\.yaml.*|\1|p')"

@@ -174,6 +174,7 @@ type searchOut struct {
 	Behaviours uint64        `json:"behaviours" jsonschema:"how many distinct ones the runs showed"`
 	Violated   []searchClass `json:"violated,omitempty"`
 	Found      []searchFound `json:"found,omitempty"`
+	Looked     []searchSight `json:"looked,omitempty" jsonschema:"what the search looked at, and what of it no run reached"`
 	Worth      []string      `json:"worth,omitempty" jsonschema:"what it is worth that nothing was found"`
 	Replay     string        `json:"replay,omitempty" jsonschema:"the command line that makes the same runs again"`
 }
@@ -181,6 +182,19 @@ type searchOut struct {
 type searchClass struct {
 	Properties string `json:"properties"`
 	Runs       uint64 `json:"runs"`
+}
+
+type searchSight struct {
+	What    string        `json:"what" jsonschema:"properties, kinds of faults, or states on the way to a violation"`
+	Reached int           `json:"reached"`
+	All     int           `json:"all"`
+	Never   []string      `json:"never,omitempty"`
+	Runs    []searchCount `json:"runs" jsonschema:"how many runs put each property to the test, had a fault of each kind take effect, or came by each state"`
+}
+
+type searchCount struct {
+	Name string `json:"name"`
+	Runs uint64 `json:"runs"`
 }
 
 type searchFound struct {
@@ -228,6 +242,7 @@ func tellSearch(s *app.SearchResult) searchOut {
 	for _, class := range s.Report.Classes {
 		out.Violated = append(out.Violated, searchClass{class.Name, class.Runs})
 	}
+	out.Looked = tellLooked(lookedAt(s))
 	for _, k := range s.Found {
 		out.Found = append(out.Found, searchFound{k.File, shortPath(k.Report), fit(k.Note), fit(k.Replay)})
 	}
@@ -240,6 +255,21 @@ func tellSearch(s *app.SearchResult) searchOut {
 		out.Worth = app.Worth(s.Of.Properties, &s.Report)
 	}
 	return out
+}
+
+// tellLooked is what a search looked at, for programs.
+func tellLooked(l *report.Looked) (list []searchSight) {
+	for _, s := range l.Sights() {
+		one := searchSight{What: s.What[0], Reached: s.Seen, All: len(s.Counts)}
+		for _, never := range s.Never {
+			one.Never = append(one.Never, fit(never))
+		}
+		for _, c := range s.Counts {
+			one.Runs = append(one.Runs, searchCount{c.Name, c.Runs})
+		}
+		list = append(list, one)
+	}
+	return list
 }
 
 func (m *agents) explainRun(ctx context.Context, c *call, in struct {

@@ -113,7 +113,7 @@ func perSecond(rate float64) string {
 	if rate < 9.95 {
 		return fmt.Sprintf("%.1f runs/s", rate)
 	}
-	return fmt.Sprintf("%.0f runs/s", rate)
+	return words.Grouped(uint64(rate+0.5)) + " runs/s"
 }
 
 // printSearch sums a search up, of which so many runs were made before.
@@ -125,19 +125,17 @@ func (a *cli) printSearch(result *app.SearchResult) {
 	}
 	fmt.Fprintf(a.stdout, "%s   %s   %s", s.Scenario.Name, s.Variant, words.Count(r.Runs, "run"))
 	if before > 0 {
-		fmt.Fprintf(a.stdout, ", %d of them before;", before)
+		fmt.Fprintf(a.stdout, ", %s of them before;", words.Grouped(before))
 	}
 	fmt.Fprintf(a.stdout, " in %.1f s (%s)   %s%s\n",
 		took.Seconds(), perSecond(float64(r.Runs-min(before, r.Runs))/took.Seconds()), about, words.Count(r.Behaviours, "distinct behaviour"))
 	if r.Runs < result.Seeds {
-		defer fmt.Fprintf(a.stdout, "  searched   %d of %s\n", r.Runs, words.Count(result.Seeds, "seed"))
+		defer fmt.Fprintf(a.stdout, "  searched   %s of %s\n", words.Grouped(r.Runs), words.Count(result.Seeds, "seed"))
 	}
 	if text := judgedFew(s.Properties, &r); text != "" {
 		fmt.Fprintf(a.stdout, "  judged     %s; the other runs gave it no chance to fail, or could not be judged\n", text)
 	}
-	for _, w := range r.Waypoints {
-		fmt.Fprintf(a.stdout, "  came by    %s: %s\n", w.Name, words.Count(w.Runs, "run"))
-	}
+	a.printLooked(lookedAt(result))
 	if r.Failed > 0 {
 		why, _, _ := strings.Cut(r.Failure, "\n") // then comes what a program printed
 		fmt.Fprintf(plain.Lines{Writer: a.stdout}, "  failed     %s could not be carried out, the last: %s\n",
@@ -160,12 +158,38 @@ func (a *cli) printSearch(result *app.SearchResult) {
 	}
 }
 
+// mostNever is how many lines say what a search never reached.
+const mostNever = 8
+
+// printLooked says what a search looked at, and what it never reached.
+func (a *cli) printLooked(l *report.Looked) {
+	out := plain.Lines{Writer: a.stdout}
+	var seen, never []string
+	for _, s := range l.Sights() {
+		seen = append(seen, s.Words())
+		for _, one := range s.Never {
+			never = append(never, s.One+" "+one)
+		}
+	}
+	if l.Runs == 0 || len(seen) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "  looked at  %s\n", strings.Join(seen, ", "))
+	for _, line := range never[:min(len(never), mostNever)] {
+		fmt.Fprintf(out, "  never      %s\n", line)
+	}
+	if more := len(never) - mostNever; more > 0 {
+		fmt.Fprintf(out, "  never      and %d more: --html FILE writes a page with all of them\n", more)
+	}
+}
+
 // howOften says how many runs violated a class. How frequent that is, the schedules drawn afresh tell alone: the others change what led to
 // something new.
 func howOften(c explore.Class, r *explore.Report) string {
 	rate := app.ShareOf(c, r)
-	return fmt.Sprintf("%s: %d with schedules drawn afresh, %.3g %% (%.3g to %.3g) of the %d judged; %d with changed ones",
-		words.Count(c.Runs, "run"), c.Drawn, 100*rate.Share(), 100*rate.Low, 100*rate.High, rate.Judged, c.Runs-c.Drawn)
+	return fmt.Sprintf("%s: %s with schedules drawn afresh, %.3g %% (%.3g to %.3g) of the %s judged; %s with changed ones",
+		words.Count(c.Runs, "run"), words.Grouped(c.Drawn), 100*rate.Share(), 100*rate.Low, 100*rate.High, words.Grouped(rate.Judged),
+		words.Grouped(c.Runs-c.Drawn))
 }
 
 // judgedFew says how many runs were judged, of the properties of which some were not.
@@ -173,7 +197,7 @@ func judgedFew(properties []checker.Property, r *explore.Report) string {
 	var list []string
 	for _, p := range properties {
 		if runs, _ := r.JudgedOn(string(p)); runs < r.Runs {
-			list = append(list, fmt.Sprintf("%s %d", p, runs))
+			list = append(list, fmt.Sprintf("%s %s", p, words.Grouped(runs)))
 		}
 	}
 	return strings.Join(list, ", ")
@@ -204,7 +228,7 @@ func searchPage(result *app.SearchResult, html string) (page report.Rates, err e
 	case app.LostMany(&r):
 		page.Lead += " " + result.Untold + "."
 	case len(r.Classes) == 0:
-		page.Lead += " " + strings.Join(app.Worth(search.Properties, &r), ". ") + "."
+		page.Worth = app.Worth(search.Properties, &r)
 	}
 	for _, c := range r.Classes {
 		page.Classes = append(page.Classes, report.RateLine{Name: c.Name, All: c.Runs, Rate: app.ShareOf(c, &r)})
@@ -256,7 +280,7 @@ func showFound(item *report.FoundScenario, folder string, drawn bool) {
 // lookedAt is what a search looked at.
 func lookedAt(result *app.SearchResult) *report.Looked {
 	r := &result.Report
-	l := &report.Looked{Runs: r.Runs, Kinds: result.Of.KindsDrawn(), Curve: result.Curve}
+	l := &report.Looked{Runs: r.Runs, Curve: result.Curve}
 	for _, p := range result.Of.Properties {
 		one := report.LookedProperty{Name: string(p)}
 		one.Judged, _ = r.JudgedOn(string(p))
@@ -268,14 +292,26 @@ func lookedAt(result *app.SearchResult) *report.Looked {
 		one.Why = whyNot(r, p, r.Runs-min(one.Judged, r.Runs))
 		l.Properties = append(l.Properties, one)
 	}
-	if result.Of.Real != nil {
-		for _, name := range explore.Waypoints() {
-			one := report.Waypoint{Name: name}
-			for _, w := range r.Waypoints {
-				if w.Name == name {
-					one.Runs = w.Runs
-				}
-			}
+	drawn := result.Of.KindsDrawn()
+	for _, kind := range explore.Kinds() {
+		if !slices.Contains(drawn, kind) {
+			l.LeftOut = append(l.LeftOut, kind)
+		}
+	}
+	for _, kind := range drawn {
+		one := report.LookedFault{Kind: kind}
+		if i := slices.IndexFunc(r.Faults, func(f explore.KindRuns) bool { return f.Kind == kind }); i >= 0 {
+			one.Planned, one.Began = r.Faults[i].Planned, r.Faults[i].Began
+		}
+		l.Faults = append(l.Faults, one)
+	}
+	possible := result.Of.Waypoints()
+	for _, name := range explore.Waypoints() {
+		one := report.Waypoint{Name: name}
+		if i := slices.IndexFunc(r.Waypoints, func(w explore.Class) bool { return w.Name == name }); i >= 0 {
+			one.Runs = r.Waypoints[i].Runs
+		}
+		if one.Runs > 0 || slices.Contains(possible, name) {
 			l.Waypoints = append(l.Waypoints, one)
 		}
 	}
@@ -341,12 +377,6 @@ func withoutFigures(why string) string {
 
 // foundWords say in a sentence what a search found, and what it put to the test; empty: nothing was to be looked at.
 func foundWords(result *app.SearchResult, l *report.Looked) string {
-	tested := 0
-	for _, p := range l.Properties {
-		if p.Judged > 0 {
-			tested++
-		}
-	}
 	if len(l.Properties) == 0 {
 		return ""
 	}
@@ -356,14 +386,14 @@ func foundWords(result *app.SearchResult, l *report.Looked) string {
 		var list []string
 		for _, p := range slices.SortedStableFunc(slices.Values(l.Properties), byRuns) {
 			if p.Violated > 0 {
-				list = append(list, fmt.Sprintf("%s %d", p.Name, p.Violated))
+				list = append(list, fmt.Sprintf("%s %s", p.Name, words.Grouped(p.Violated)))
 			}
 		}
-		text = fmt.Sprintf("%d of %s violated something: %s", n, words.Count(l.Runs, "run"), strings.Join(list, ", "))
+		text = fmt.Sprintf("%s of %s violated something: %s", words.Grouped(n), words.Count(l.Runs, "run"), strings.Join(list, ", "))
 	}
-	verb := "were"
-	if tested == 1 {
-		verb = "was"
+	var seen []string
+	for _, sight := range l.Sights() {
+		seen = append(seen, sight.Words()+" "+sight.Reached)
 	}
-	return fmt.Sprintf("%s; %d of %s %s put to the test.", text, tested, words.GroupedCount(len(l.Properties), "property"), verb)
+	return text + "; " + strings.Join(seen, ", ") + "."
 }

@@ -49,17 +49,17 @@ func (s *Story) WriteText(to io.Writer, o TextOptions) error {
 		first := s.order[slices.IndexFunc(s.order, (*Lock).NoLock)]
 		fmt.Fprintf(w, "not told: %s, counters, kept by a library beside its locks, or never asked for with NX and without a TTL, so no locks: "+
 			"the first is %s\n",
-			words.GroupedCount(none, "key"), first.Name())
+			words.Count(none, "key"), first.Name())
 	}
 	if n := s.Over.Locks; n > 0 {
-		fmt.Fprintf(w, "%s that were over gave way to others: %s\n", words.GroupedCount(n, "lock"), s.Over.Totals.line())
+		fmt.Fprintf(w, "%s that were over gave way to others: %s\n", words.Count(n, "lock"), s.Over.Totals.line())
 	}
 	fmt.Fprintln(w, s.Verdict())
 	if s.Left.Keys > 0 {
-		fmt.Fprintf(w, "left out: %s on keys beyond the first %s locks\n", words.GroupedCount(s.Left.Keys, "command"), words.Grouped(mostLocks))
+		fmt.Fprintf(w, "left out: %s on keys beyond the first %s locks\n", words.Count(s.Left.Keys, "command"), words.Grouped(mostLocks))
 	}
 	if s.Left.Values > 0 {
-		fmt.Fprintf(w, "left out: the values of %s, which --resource does not find\n", words.GroupedCount(s.Left.Values, "grant"))
+		fmt.Fprintf(w, "left out: the values of %s, which --resource does not find\n", words.Count(s.Left.Values, "grant"))
 	}
 	return w.Flush()
 }
@@ -67,9 +67,9 @@ func (s *Story) WriteText(to io.Writer, o TextOptions) error {
 // Seen says how much was seen.
 func (s *Story) Seen() string {
 	if s.o.Events {
-		return words.GroupedCount(s.Lines, "event")
+		return words.Count(s.Lines, "event")
 	}
-	return words.GroupedCount(s.Lines, "command")
+	return words.Count(s.Lines, "command")
 }
 
 // told are the keys that are told as locks.
@@ -114,7 +114,7 @@ func (s *Story) Verdict() string {
 		}
 	}
 	all := len(list) + s.Over.Locks
-	outcome, locks, asked := s.outcome(), words.GroupedCount(all, "lock"), words.GroupedCount(questions, "question")
+	outcome, locks, asked := s.outcome(), words.Count(all, "lock"), words.Count(questions, "question")
 	switch {
 	case outcome == NoLockSeen && len(s.order) > 0:
 		return outcome + ": the keys that --keys fits are those of no locks"
@@ -123,7 +123,7 @@ func (s *Story) Verdict() string {
 	case outcome == NobodyKnown:
 		return fmt.Sprintf("%s: %s, and nothing tells who held one", outcome, locks)
 	case outcome == SomethingFound:
-		return fmt.Sprintf("%s: %s, %s: %d of %s", outcome, words.GroupedCount(findings, "finding"), asked, with, locks)
+		return fmt.Sprintf("%s: %s, %s: %d of %s", outcome, words.Count(findings, "finding"), asked, with, locks)
 	case questions > 0:
 		return fmt.Sprintf("%s that is certain, %s: %d of %s", outcome, asked, with, locks)
 	}
@@ -158,7 +158,7 @@ func (k *Lock) Name() string {
 func (k *Lock) line() string { return k.Totals.line() }
 
 func (t *Totals) line() string {
-	list := []string{words.GroupedCount(t.Holds, "holder")}
+	list := []string{words.Count(t.Holds, "holder")}
 	add := func(n int, format string, args ...any) {
 		if n > 0 {
 			list = append(list, fmt.Sprintf(format, args...))
@@ -169,7 +169,7 @@ func (t *Totals) line() string {
 		list = append(list, fmt.Sprintf("%d released, %d ran out, %d ended otherwise", t.Released, t.RanOut, t.Removed))
 	}
 	add(t.Ended, "%d ended, and nobody knows how", t.Ended)
-	add(t.Renewals, "%s", words.GroupedCount(t.Renewals, "renewal"))
+	add(t.Renewals, "%s", words.Count(t.Renewals, "renewal"))
 	add(int(t.LeastLeft), "at least %s of %s left", durationText(t.LeastLeft), durationText(t.TTL))
 	add(t.Refused, "asked for in vain %s, at most %s in a second", times(t.Refused), times(t.MostAsked))
 	add(int(t.LongestWait), "waited for %s at most", durationText(t.LongestWait))
@@ -188,7 +188,7 @@ func times(n int) string {
 func (k *Lock) write(w io.Writer, whole bool) {
 	fmt.Fprintf(w, "%s: %s\n", k.Name(), k.line())
 	if k.Earlier > 0 && whole {
-		fmt.Fprintf(w, "  %-12s  left out: %s before\n", "...", words.GroupedCount(k.Earlier, "moment"))
+		fmt.Fprintf(w, "  %-12s  left out: %s before\n", "...", words.Count(k.Earlier, "moment"))
 	}
 	shown := make([]bool, len(k.Moments))
 	for i, m := range k.Moments {

@@ -33,7 +33,7 @@ func CostRows(c *checker.Cost) []CostRow {
 		{"commands while holding", rateWords(c.Holding, c.Most), "that one client sends in a second while it holds the lock", c.Holding != nil},
 	}
 	if c.P50 != nil {
-		rows[2].Value = fmt.Sprintf("%s (%s)", words.Duration(*c.P50), words.GroupedCount(c.Acquires, "acquire"))
+		rows[2].Value = fmt.Sprintf("%s (%s)", words.Duration(*c.P50), words.Count(c.Acquires, "acquire"))
 	}
 	if c.P99 != nil {
 		rows[3].Value = words.Duration(*c.P99)
@@ -54,9 +54,9 @@ func spreadWords(s *checker.Spread, noun string) string {
 		return ""
 	}
 	if s.Min == s.Max {
-		return words.GroupedCount(s.Median, noun)
+		return words.Count(s.Median, noun)
 	}
-	return fmt.Sprintf("%s (%s to %s)", words.GroupedCount(s.Median, noun), words.Grouped(s.Min), words.Grouped(s.Max))
+	return fmt.Sprintf("%s (%s to %s)", words.Count(s.Median, noun), words.Grouped(s.Min), words.Grouped(s.Max))
 }
 
 func rateWords(r *checker.Rate, most int) string {

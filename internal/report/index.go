@@ -33,13 +33,13 @@ func WriteIndex(w io.Writer, entries []IndexEntry, missing ...string) error {
 		results[i] = entries[i].Result
 	}
 	t := tallyOf(results)
-	p := indexPage{Badge: outcomeBadge(t.worst), Heading: words.GroupedCount(t.scenarios, "scenario") + " on trial",
+	p := indexPage{Badge: outcomeBadge(t.worst), Heading: words.Count(t.scenarios, "scenario") + " on trial",
 		Lead: t.words() + ".", Missing: missing}
 	if len(missing) > 0 && t.worst <= undecided {
 		p.Badge = outcomeBadge(undecided)
 	}
 	if t.errors > 0 {
-		p.Lead += " " + words.GroupedCount(t.errors, "error") + "."
+		p.Lead += " " + words.Count(t.errors, "error") + "."
 	}
 	if t.runs > t.scenarios {
 		p.Lead += " With 95 % intervals."

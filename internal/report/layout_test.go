@@ -170,11 +170,15 @@ func rates() report.Rates {
 			Link: "a.yaml", Report: "report.html",
 			Happened: "no-late-effect violated: a write of c1 took effect 352 ms after its validity had ended",
 			Replay:   "sim replay a.yaml"}},
-		Search: &report.Looked{Runs: 3000, Kinds: []string{"pause", "hold-message"},
-			Curve: []report.CurvePoint{{Runs: 100, Behaviours: 90}, {Runs: 3000, Behaviours: 2000}},
+		Search: &report.Looked{Runs: 3000,
+			Faults:  []report.LookedFault{{Kind: "pause", Planned: 1800, Began: 1650}, {Kind: "hold-message", Planned: 7}, {Kind: "evict"}},
+			LeftOut: []string{"promote", "move-slot"},
+			Curve:   []report.CurvePoint{{Runs: 100, Behaviours: 90}, {Runs: 3000, Behaviours: 2000}},
 			Properties: []report.LookedProperty{{Name: "linearizable-resource", Judged: 1200, Violated: 3,
 				Why: []string{"the resource was read twice (1800 runs)"}},
-				{Name: "stays-held"}}, Waypoints: []report.Waypoint{{Name: "a key expired while its client held the lock"}}}}
+				{Name: "stays-held"}}, Waypoints: []report.Waypoint{{Name: "two clients asked for the lock at once", Runs: 2999},
+				{Name: "a key expired while its client held the lock"}}},
+		Worth: []string{"linearizable-resource: 0 in 1,200 runs: at most 0.25 in 100, with 95 % confidence"}}
 	for _, n := range []int{3, 7, 12, 18} {
 		g := report.RateGrid{Title: "linearizable-resource", X: "lock.node_timeout", Y: "faults.random.pause"}
 		if n == 12 {

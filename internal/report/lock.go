@@ -96,7 +96,7 @@ func (v *variantView) quotes() []quote {
 	for _, p := range v.Printed {
 		q := quote{logLink: logLink{path.Base(p.Log), "./" + p.Log}, Words: "all that it printed"}
 		if p.Cut {
-			q.Words = "the last " + words.GroupedCount(len(p.Lines), "line")
+			q.Words = "the last " + words.Count(len(p.Lines), "line")
 		}
 		lines := make([]string, len(p.Lines))
 		for i, line := range p.Lines {

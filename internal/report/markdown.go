@@ -24,7 +24,7 @@ func WriteMarkdown(w io.Writer, results []*Result, missing ...string) error {
 	if len(missing) > 0 && t.worst <= undecided {
 		t.worst = undecided
 	}
-	fmt.Fprintf(&b, "## %s redlock-sim: %s, %s\n\n", icon[t.worst], words.GroupedCount(t.scenarios, "scenario"), t.words())
+	fmt.Fprintf(&b, "## %s redlock-sim: %s, %s\n\n", icon[t.worst], words.Count(t.scenarios, "scenario"), t.words())
 	if len(missing) > 0 {
 		fmt.Fprintf(&b, "**%s.**\n\n", plain.Markdown(page.MissingShards(missing)))
 	}
@@ -53,7 +53,7 @@ func WriteMarkdown(w io.Writer, results []*Result, missing ...string) error {
 		markdownRows(g, row)
 	}
 	if left > 0 {
-		fmt.Fprintf(&b, "\n%s not shown.\n", words.GroupedCount(left, "verdict"))
+		fmt.Fprintf(&b, "\n%s not shown.\n", words.Count(left, "verdict"))
 	}
 	_, err := w.Write(b.Bytes())
 	return err

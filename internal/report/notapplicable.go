@@ -33,7 +33,7 @@ func WriteNotApplicable(w io.Writer, results []*Result, o terminal.Options) erro
 	}
 	slices.SortStableFunc(reasons, func(a, b string) int { return count[b] - count[a] })
 	p := terminal.New(o)
-	p.Print(p.Paint(terminal.Strong, "not applicable"), "   ", p.Paint(terminal.Faint, words.GroupedCount(all, "variant")), "\n")
+	p.Print(p.Paint(terminal.Strong, "not applicable"), "   ", p.Paint(terminal.Faint, words.Count(all, "variant")), "\n")
 	for _, reason := range reasons {
 		lines := terminal.Wrap(plain.Text(reason), p.Width-8)
 		p.Print(fmt.Sprintf("  %4d  ", count[reason]), lines[0], "\n")

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
@@ -23,6 +25,8 @@ type Rates struct {
 	Classes []RateLine
 	// Found are scenarios that were written, with a word on each.
 	Found []FoundScenario
+	// Worth says of each property what it is worth that nothing was found.
+	Worth []string
 	// Search is what a search looked at; nil: it is no search.
 	Search *Looked
 }
@@ -30,12 +34,15 @@ type Rates struct {
 // Looked is what a search looked at, and what it never reached.
 type Looked struct {
 	Runs uint64
-	// Kinds are the kinds of faults that were drawn, Curve how many behaviours were seen after how many runs.
-	Kinds []string
+	// Curve is how many behaviours were seen after how many runs.
 	Curve []CurvePoint
-	// Properties are those that were looked at, Waypoints states on the way to a violation; nil: nobody looked for these.
+	// Properties are those that were looked at, Faults the kinds that could be drawn, Waypoints the states on the way to a violation that
+	// there can be.
 	Properties []LookedProperty
+	Faults     []LookedFault
 	Waypoints  []Waypoint
+	// LeftOut are the kinds of faults that were not to be drawn.
+	LeftOut []string
 }
 
 // LookedProperty says in how many runs a property was put to the test, and in how many it was violated. Why are the reasons why the others
@@ -44,6 +51,12 @@ type LookedProperty struct {
 	Name             string
 	Judged, Violated uint64
 	Why              []string
+}
+
+// LookedFault says in how many runs a kind of fault was drawn, and in how many of these it took effect.
+type LookedFault struct {
+	Kind           string
+	Planned, Began uint64
 }
 
 // Waypoint is a state, and how many runs came by it.
@@ -59,19 +72,70 @@ type CurvePoint struct {
 	Violations uint64
 }
 
-// Never are the properties and states that no run reached.
-func (l *Looked) Never() (list []string) {
+// Sight is one kind of thing that a search looks at: how many of how many it reached, and which it did not.
+type Sight struct {
+	// What is it, in the plural and the singular, One in a word, Link where the page has the figures, Reached what it means that one of them was reached.
+	What               [2]string
+	One, Link, Reached string
+	Seen               int
+	// Counts are all of them with the runs that reached each, Never those that no run reached, with what is known of why.
+	Counts []Waypoint
+	Never  []string
+}
+
+// Sights are what the search looked at. Of each list the rarest is the first.
+func (l *Looked) Sights() []Sight {
+	properties := Sight{What: [2]string{"properties", "property"}, One: "property", Link: "properties", Reached: "were put to the test"}
 	for _, p := range l.Properties {
-		if p.Judged == 0 {
-			list = append(list, p.Name+" was never put to the test")
+		never := p.Name
+		if len(p.Why) > 0 {
+			never += ": " + p.Why[0]
 		}
+		properties.add(p.Name, p.Judged, never)
 	}
+	faults := Sight{What: [2]string{"kinds of faults", "kind of fault"}, One: "fault", Link: "faults", Reached: "took effect"}
+	for _, f := range l.Faults {
+		never := f.Kind + ": never drawn"
+		if f.Planned > 0 {
+			never = fmt.Sprintf("%s: drawn in %s, took effect in none", f.Kind, words.Count(f.Planned, "run"))
+		}
+		faults.add(f.Kind, f.Began, never)
+	}
+	states := Sight{What: [2]string{"states on the way to a violation", "state on the way to a violation"}, One: "state", Link: "states", Reached: "were reached"}
 	for _, w := range l.Waypoints {
-		if w.Runs == 0 {
-			list = append(list, "in no run "+w.Name)
-		}
+		states.add(w.Name, w.Runs, w.Name)
 	}
-	return list
+	return slices.DeleteFunc([]Sight{properties, faults, states}, func(s Sight) bool { return len(s.Counts) == 0 })
+}
+
+// add counts one; never says it where no run reached it.
+func (s *Sight) add(name string, runs uint64, never string) {
+	s.Counts = append(s.Counts, Waypoint{name, runs})
+	if runs > 0 {
+		s.Seen++
+	} else {
+		s.Never = append(s.Never, never)
+	}
+}
+
+// Figure is "12 of 14".
+func (s *Sight) Figure() string { return fmt.Sprintf("%d of %d", s.Seen, len(s.Counts)) }
+
+// Words are "12 of 14 states on the way to a violation".
+func (s *Sight) Words() string {
+	if len(s.Counts) == 1 {
+		return s.Figure() + " " + s.What[1]
+	}
+	return s.Figure() + " " + s.What[0]
+}
+
+// Rarest are the lists with the rarest first.
+func (l *Looked) Rarest() Looked {
+	r := *l
+	r.Properties = slices.SortedStableFunc(slices.Values(l.Properties), func(a, b LookedProperty) int { return cmp.Compare(a.Judged, b.Judged) })
+	r.Faults = slices.SortedStableFunc(slices.Values(l.Faults), func(a, b LookedFault) int { return cmp.Compare(a.Began, b.Began) })
+	r.Waypoints = slices.SortedStableFunc(slices.Values(l.Waypoints), func(a, b Waypoint) int { return cmp.Compare(a.Runs, b.Runs) })
+	return r
 }
 
 // Line is the curve as points of an SVG of 1000 by 100.
@@ -139,7 +203,7 @@ func (r Rate) Of() string {
 	if r.Judged == r.Runs {
 		return ""
 	}
-	return fmt.Sprintf("of %d", r.Judged)
+	return "of " + words.Grouped(r.Judged)
 }
 
 // RateLine is how often one thing came: All is in how many runs, the rate is that of the schedules that were drawn afresh.
@@ -291,8 +355,8 @@ func (g RateGrid) tile(c Rate, x, y string) HeatTile {
 	if t.Few {
 		t.Of += " (few)"
 	}
-	t.Title = fmt.Sprintf("%s %s: violated in %d of %s, %s in all",
-		g.X, x, c.Violated, words.Count(c.Judged, "judged run"), words.Count(c.Runs, "run"))
+	t.Title = fmt.Sprintf("%s %s: violated in %s of %s, %s in all",
+		g.X, x, words.Grouped(c.Violated), words.Count(c.Judged, "judged run"), words.Count(c.Runs, "run"))
 	if y != "" {
 		t.Title = fmt.Sprintf("%s %s, %s", g.Y, y, t.Title)
 	}

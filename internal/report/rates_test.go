@@ -54,14 +54,17 @@ func TestSearchSaysWhatItNeverReached(t *testing.T) {
 		}
 		return b.String()
 	}
-	l := &report.Looked{Runs: 1000, Kinds: []string{"pause"},
+	l := &report.Looked{Runs: 1000, LeftOut: []string{"promote", "evict"},
+		Faults: []report.LookedFault{{Kind: "pause", Planned: 600, Began: 500}, {Kind: "hold", Planned: 2}, {Kind: "cut"}},
 		Properties: []report.LookedProperty{{Name: "no-late-effect", Judged: 900, Violated: 3},
 			{Name: "stays-held", Why: []string{"nobody renewed (1000 runs)"}}},
 		Waypoints: []report.Waypoint{{Name: "a key expired", Runs: 4}, {Name: "there were two primaries"}},
 		Curve:     []report.CurvePoint{{Runs: 100, Behaviours: 50}, {Runs: 500, Behaviours: 95}, {Runs: 1000, Behaviours: 100}}}
 	page := write(l)
-	for _, want := range []string{">no-late-effect violated: a write of c1 took effect</a>", "stays-held was never put to the test",
-		"in no run there were two primaries", "nobody renewed (1000 runs)", "900 of 1000",
+	for _, want := range []string{">no-late-effect violated: a write of c1 took effect</a>", "<li>stays-held: nobody renewed (1000 runs)</li>",
+		"<li>there were two primaries</li>", "<li>hold: drawn in 2 runs, took effect in none</li>", "<li>cut: never drawn</li>",
+		"Never reached, in 1,000 runs", "1 of 2 were put to the test", "1 of 3 took effect", "1 of 2 were reached", "900 of 1,000",
+		"Not drawn in this search: promote, evict.",
 		"95 behaviours after half of the runs, 100 at the end: few are new",
 		`width="900" height="300" alt="Picture of the run: no-late-effect`, `points="0,100 100.0,50.0 500.0,5.0 1000.0,0.0"`} {
 		if !strings.Contains(page, want) {
@@ -71,10 +74,13 @@ func TestSearchSaysWhatItNeverReached(t *testing.T) {
 	if strings.Contains(page, "onload") {
 		t.Error("the page has a picture's code as its own")
 	}
-	l.Properties, l.Waypoints = l.Properties[:1], l.Waypoints[:1]
+	if first, last := strings.Index(page, `row">stays-held<`), strings.Index(page, `row">no-late-effect<`); first < 0 || first > last {
+		t.Error("what was tested least is not the first")
+	}
+	l.Properties, l.Waypoints, l.Faults = l.Properties[:1], l.Waypoints[:1], l.Faults[:1]
 	l.Curve[1].Behaviours = 20
 	page = write(l)
-	if strings.Contains(page, "was never put") || !strings.Contains(page, "what it did not draw, it did not see") ||
+	if strings.Contains(page, `class="never"`) || strings.Count(page, "nothing is left") != 3 || !strings.Contains(page, "what it did not draw, it did not see") ||
 		!strings.Contains(page, "new ones still come") {
 		t.Error("the page says that something was not reached, or that nothing is left")
 	}

@@ -103,7 +103,7 @@ const brackets = "in brackets the 95 % intervals"
 // words say which runs there were: "20 runs with the seeds 5 to 24, 18 as expected".
 func (g *repeated) words() string {
 	text := fmt.Sprintf("%s with the seeds %d to %d, %d as expected",
-		words.GroupedCount(len(g.runs), "run"), g.runs[0].Seed, g.runs[len(g.runs)-1].Seed, g.asExpected())
+		words.Count(len(g.runs), "run"), g.runs[0].Seed, g.runs[len(g.runs)-1].Seed, g.asExpected())
 	several := 0
 	for _, r := range g.runs {
 		if slices.ContainsFunc(r.Variants, func(v Variant) bool { return len(v.Tries) > 1 }) {

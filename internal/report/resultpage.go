@@ -388,7 +388,7 @@ func unmetSentence(list []surprise, variants int) string {
 	}
 	text, verb := and(properties), "are"
 	if len(properties) > mostNamed {
-		text = words.GroupedCount(len(properties), "property")
+		text = words.Count(len(properties), "property")
 	} else if len(properties) == 1 {
 		verb = "is"
 	}
@@ -457,24 +457,24 @@ func leadWords(v *Variant) string {
 			text += " (" + why + ")"
 		}
 	case violated == 0 && known == total:
-		text = "keeps all of its " + words.GroupedCount(total, "property")
+		text = "keeps all of its " + words.Count(total, "property")
 		if total == 1 {
 			text = "keeps its one property"
 		}
 	case violated == 0:
-		text = fmt.Sprintf("keeps %d of %s; the others are undecided", known, words.GroupedCount(total, "property"))
+		text = fmt.Sprintf("keeps %d of %s; the others are undecided", known, words.Count(total, "property"))
 	default:
-		text = fmt.Sprintf("violates %d of %s", violated, words.GroupedCount(total, "property"))
+		text = fmt.Sprintf("violates %d of %s", violated, words.Count(total, "property"))
 	}
 	if v.Error != "" || len(v.Properties) == 0 {
 		return text
 	}
 	o := variantOutcome(v)
 	if o == asExpected && asked < len(v.Properties) {
-		return text + fmt.Sprintf("; %s met", words.GroupedCount(asked, "expectation"))
+		return text + fmt.Sprintf("; %s met", words.Count(asked, "expectation"))
 	}
 	if o == unexpected {
-		return text + "; " + words.GroupedCount(v.countUnexpected(), "verdict") + " not as expected"
+		return text + "; " + words.Count(v.countUnexpected(), "verdict") + " not as expected"
 	}
 	return text + besideLead[o]
 }
@@ -579,12 +579,12 @@ func groups(views []variantView) []propertyGroup {
 
 // chances says how hard a property was tried.
 func chances(p *PropertyResult) string {
-	text := words.GroupedCount(p.Effort.Operations, "operation")
+	text := words.Count(p.Effort.Operations, "operation")
 	if p.Effort.Of != "operations" {
 		text = fmt.Sprintf("%s %s, %s", words.Grouped(p.Effort.Chances), p.Effort.What(), text)
 	}
 	if p.Effort.Faults > 0 {
-		text += ", " + words.GroupedCount(p.Effort.Faults, "fault")
+		text += ", " + words.Count(p.Effort.Faults, "fault")
 	}
 	return text
 }

@@ -138,17 +138,17 @@ func (v *variantView) rows(told map[int]bool, share int) {
 	if last >= 0 {
 		v.gap(last+1, len(events))
 	}
-	v.RowNote = fmt.Sprintf("All %s.", words.GroupedCount(len(events), "event"))
+	v.RowNote = fmt.Sprintf("All %s.", words.Count(len(events), "event"))
 	if len(chosen) < len(events) {
 		v.RowNote = fmt.Sprintf("%s of %s: those that this page refers to, and those around them. %s",
-			words.Grouped(len(chosen)), words.GroupedCount(len(events), "event"), v.whole)
+			words.Grouped(len(chosen)), words.Count(len(events), "event"), v.whole)
 	}
 }
 
 // gap stands for the events from to before to.
 func (v *variantView) gap(from, to int) {
 	if to > from {
-		v.Rows = append(v.Rows, row{Gap: true, From: from, To: to, Missing: words.GroupedCount(to-from, "event") + " not shown"})
+		v.Rows = append(v.Rows, row{Gap: true, From: from, To: to, Missing: words.Count(to-from, "event") + " not shown"})
 	}
 }
 
@@ -167,7 +167,7 @@ func (v *variantView) rest(room int) {
 		first := max(0, min(core-n/2, total-n))
 		if v.Rest = picture.Packed(plain.HTML(v.columns(first, first+n))); len(v.Rest) <= room {
 			if n < total {
-				v.RowNote += fmt.Sprintf(" The filter looks at %s around the violation.", words.GroupedCount(n, "event"))
+				v.RowNote += fmt.Sprintf(" The filter looks at %s around the violation.", words.Count(n, "event"))
 			}
 			return
 		}
@@ -316,7 +316,7 @@ func (v *variantView) example(p *PropertyResult) exampleView {
 		verb = "is"
 	}
 	t.Shrunk = fmt.Sprintf("%s of %s %s enough to show it",
-		words.Grouped(len(c.Operations)), words.GroupedCount(max(c.From, len(c.Operations)), "operation"), verb)
+		words.Grouped(len(c.Operations)), words.Count(max(c.From, len(c.Operations)), "operation"), verb)
 	if n := len(c.Operations) - len(t.Operations); n > 0 {
 		t.Shrunk += fmt.Sprintf("; %s more not shown", words.Grouped(n))
 	}

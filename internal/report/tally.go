@@ -106,9 +106,9 @@ type tally struct {
 
 // words are what a suite's summaries say: "2 variants, 0 unexpected, 0 undecided".
 func (t tally) words() string {
-	text := fmt.Sprintf("%s, %d unexpected, %d undecided", words.GroupedCount(t.variants, "variant"), t.unexpected, t.undecided)
+	text := fmt.Sprintf("%s, %d unexpected, %d undecided", words.Count(t.variants, "variant"), t.unexpected, t.undecided)
 	if t.runs > t.scenarios {
-		text = words.GroupedCount(t.runs, "run") + ", " + text
+		text = words.Count(t.runs, "run") + ", " + text
 	}
 	if t.unasked > 0 {
 		text += fmt.Sprintf(", %d with nothing expected", t.unasked)
@@ -128,7 +128,7 @@ func (t tally) tooSlow() string {
 	if t.runs > t.scenarios {
 		noun = "run"
 	}
-	return fmt.Sprintf("this machine was too slow for %d of %s: %s", t.slow, words.GroupedCount(t.runs, noun), plain.Text(t.slowness))
+	return fmt.Sprintf("this machine was too slow for %d of %s: %s", t.slow, words.Count(t.runs, noun), plain.Text(t.slowness))
 }
 
 func tallyOf(results []*Result) tally {
@@ -224,9 +224,9 @@ func (p *PropertyResult) triedWords() string {
 	case p.Verdict == checker.Violated:
 		return fmt.Sprintf("shown in try %d of %d", t.In, t.Allowed)
 	case p.Expected == checker.Violated:
-		return "not shown in " + words.GroupedCount(t.Made, "try")
+		return "not shown in " + words.Count(t.Made, "try")
 	case p.Verdict == checker.Holds:
-		return "in all of " + words.GroupedCount(t.Made, "try")
+		return "in all of " + words.Count(t.Made, "try")
 	}
 	return fmt.Sprintf("in try %d of %d", t.In, t.Allowed)
 }

@@ -70,9 +70,9 @@ func WriteSummaryLine(w io.Writer, results []*Result, lost int, elapsed time.Dur
 		interrupted: {"INTERRUPTED", terminal.Doubt}, failed: {"ERROR", terminal.Bad},
 	}
 	word := outcomes[t.worst]
-	line := fmt.Sprintf(" %s, %s", words.GroupedCount(t.scenarios, "scenario"), t.words())
+	line := fmt.Sprintf(" %s, %s", words.Count(t.scenarios, "scenario"), t.words())
 	if t.errors > 0 {
-		line += ", " + words.GroupedCount(t.errors, "error")
+		line += ", " + words.Count(t.errors, "error")
 	}
 	line += fmt.Sprintf(" in %.1f s", elapsed.Seconds())
 	if slow := t.tooSlow(); slow != "" {
@@ -316,7 +316,7 @@ func (p *printer) story(r *Result, v *Variant, lead *PropertyResult) {
 	}
 	if more := len(c.Story) - len(shown); more > 0 {
 		p.Print("    ", strings.Repeat(" ", column), "  ",
-			p.Paint(terminal.Faint, fmt.Sprintf("and %s more", words.GroupedCount(more, "step"))), "\n")
+			p.Paint(terminal.Faint, fmt.Sprintf("and %s more", words.Count(more, "step"))), "\n")
 	}
 	if c.Assumption != "" {
 		p.Labelled(4, "failed assumption", c.Assumption, terminal.Strong)

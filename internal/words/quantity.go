@@ -57,13 +57,8 @@ func Decimal(f float64, digits int) string {
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }
 
-// GroupedCount is Count with the thousands apart: "1 scenario", "2,000 scenarios".
-func GroupedCount(n int, noun string) string {
-	return Grouped(n) + " " + Noun(n, noun)
-}
-
 // Grouped writes a number with its thousands apart: "100,000".
-func Grouped(n int) string {
+func Grouped[N ~int | ~int64 | ~uint64](n N) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]

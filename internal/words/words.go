@@ -3,13 +3,12 @@
 package words
 
 import (
-	"fmt"
 	"strings"
 )
 
-// Count writes a number with its noun: "1 key", "2 keys", "0 retries".
+// Count writes a number with its noun: "1 key", "2 keys", "0 retries", "2,000 runs".
 func Count[N ~int | ~uint64](n N, noun string) string {
-	return fmt.Sprintf("%d %s", n, Noun(n, noun))
+	return Grouped(n) + " " + Noun(n, noun)
 }
 
 // Noun is a noun in the form that a number asks for: "key" of 1, "keys" of 2.

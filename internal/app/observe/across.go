@@ -105,14 +105,14 @@ func (a *Across) WriteText(w io.Writer) error {
 		for i, n := range l.On {
 			on = append(on, fmt.Sprintf("%s %s", plain.Text(a.servers[i]), words.Grouped(n)))
 		}
-		fmt.Fprintf(w, "  %s: %s had it on %d servers or more, %s on fewer (%s)\n", l.Name, words.GroupedCount(l.Majority, "value"),
+		fmt.Fprintf(w, "  %s: %s had it on %d servers or more, %s on fewer (%s)\n", l.Name, words.Count(l.Majority, "value"),
 			len(a.servers)/2+1, words.Grouped(l.Minority), strings.Join(on, ", "))
 	}
 	if more := len(list) - mostTold; more > 0 {
-		fmt.Fprintf(w, "  and %s more\n", words.GroupedCount(more, "lock"))
+		fmt.Fprintf(w, "  and %s more\n", words.Count(more, "lock"))
 	}
 	if a.left > 0 {
-		fmt.Fprintf(w, "  left out: %s of values beyond the first %s\n", words.GroupedCount(a.left, "grant"), words.Grouped(mostAcross))
+		fmt.Fprintf(w, "  left out: %s of values beyond the first %s\n", words.Count(a.left, "grant"), words.Grouped(mostAcross))
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ const (
 func (h *Handler) groups(all []*entry) (list []group) {
 	if newest := newestOfEach(all); len(newest) > 1 {
 		list = append(list, group{Name: "Suite", Links: []groupLink{{suitePath,
-			"the newest run of each of " + words.GroupedCount(len(newest), "scenario"), ""}}})
+			"the newest run of each of " + words.Count(len(newest), "scenario"), ""}}})
 	}
 	cards := group{Name: "Report cards"}
 	for _, audit := range h.newestFolders(runs.Audits) {

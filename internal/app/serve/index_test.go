@@ -240,7 +240,7 @@ func BenchmarkList(b *testing.B) {
 	for _, target := range []string{"/", "/?page=57", "/?q=number+99", "/?q=nothing-like-it"} {
 		b.Run(target, func(b *testing.B) {
 			for b.Loop() {
-				if code, body, _ := get(b, h, target); code != 200 || !strings.Contains(body, "10000 runs") {
+				if code, body, _ := get(b, h, target); code != 200 || !strings.Contains(body, "10,000 runs") {
 					b.Fatal(code)
 				}
 			}

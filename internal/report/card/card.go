@@ -172,7 +172,7 @@ func (c *Cell) Rate() string {
 	if c.Violated == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %s", c.Violated, words.GroupedCount(c.Runs, "run"))
+	return fmt.Sprintf("%d of %s", c.Violated, words.Count(c.Runs, "run"))
 }
 
 // Said is why the cell has its state, and what failed if it is violated.
@@ -203,7 +203,7 @@ func (c *Card) TooSlow() string {
 		return ""
 	}
 	return fmt.Sprintf("this machine was too slow for %d of %s, the first: %s",
-		slow, words.GroupedCount(all, "case"), plain.Text(strings.TrimPrefix(why, TooSlowWords)))
+		slow, words.Count(all, "case"), plain.Text(strings.TrimPrefix(why, TooSlowWords)))
 }
 
 // cells are those of a guarantee, first what sim conform found.

@@ -255,7 +255,7 @@ func (c *column) Sound() string {
 	case len(c.Lost) > 0 || c.NotConforming != "" || kept+len(c.Designed) == 0:
 		return ""
 	case len(c.Doubtful) > 0:
-		return fmt.Sprintf("Nothing was found to be broken, but of %s nothing is known.", words.GroupedCount(len(c.Doubtful), "guarantee"))
+		return fmt.Sprintf("Nothing was found to be broken, but of %s nothing is known.", words.Count(len(c.Doubtful), "guarantee"))
 	}
 	return "Nothing is broken in the runs that were made."
 }

@@ -60,7 +60,7 @@ func WriteMarkdown(w io.Writer, c *Card) error {
 		for j, cell := range all {
 			look := cellLooks[cell.State]
 			if b.Len() > report.MaxSummary-4096 {
-				fmt.Fprintf(&b, "\n%s not shown.\n", words.GroupedCount(len(all)-j, "case"))
+				fmt.Fprintf(&b, "\n%s not shown.\n", words.Count(len(all)-j, "case"))
 				break
 			}
 			head(plain.Markdown(cell.ID), look.markdown+" "+look.badge.Word, plain.Markdown(plain.Clip(plain.Text(cell.Said()), 300)))

@@ -215,7 +215,7 @@ func sumOf(cells []*Cell) string {
 	for _, c := range cells {
 		states = append(states, c.State)
 	}
-	return words.GroupedCount(len(cells), "case") + ": " + countStates(states)
+	return words.Count(len(cells), "case") + ": " + countStates(states)
 }
 
 // countStates says how often there is each state, the worst first.
@@ -310,7 +310,7 @@ func (l *Lock) sum(c *Card) string {
 	for _, g := range c.Guarantees {
 		rows = append(rows, l.Row(g.Name))
 	}
-	return words.GroupedCount(len(rows), "guarantee") + ": " + countStates(rows)
+	return words.Count(len(rows), "guarantee") + ": " + countStates(rows)
 }
 
 // WriteChanges writes how a card differs from the one that is expected.

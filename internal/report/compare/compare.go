@@ -51,16 +51,16 @@ func (c *Comparison) headline() string {
 	}
 	parts := []string{}
 	if worse > 0 {
-		parts = append(parts, words.GroupedCount(worse, "verdict")+" got worse")
+		parts = append(parts, words.Count(worse, "verdict")+" got worse")
 	}
 	if better > 0 {
-		parts = append(parts, words.GroupedCount(better, "verdict")+" mended")
+		parts = append(parts, words.Count(better, "verdict")+" mended")
 	}
 	if len(apart) > 0 {
-		parts = append(parts, words.GroupedCount(len(apart), "verdict")+" got "+c.apartHeading(apart))
+		parts = append(parts, words.Count(len(apart), "verdict")+" got "+c.apartHeading(apart))
 	}
 	if changed > 0 {
-		parts = append(parts, words.GroupedCount(changed, "verdict")+" changed")
+		parts = append(parts, words.Count(changed, "verdict")+" changed")
 	}
 	switch {
 	case c.Compared == 0:
@@ -68,7 +68,7 @@ func (c *Comparison) headline() string {
 	case len(parts) > 0:
 		return strings.Join(parts, ", ")
 	case expected > 0:
-		return "No verdict changed, but " + words.GroupedCount(expected, "expectation") + " did"
+		return "No verdict changed, but " + words.Count(expected, "expectation") + " did"
 	case len(c.Differences) > 0 || c.oneSided() > 0:
 		return "No verdict changed, but the runs differ"
 	}
@@ -109,7 +109,7 @@ func (c *Comparison) apartHeading(changes []Change) string {
 	case len(where) <= mostPairs:
 		return text + ", in " + strings.Join(where, ", ")
 	}
-	return text + ", in " + words.GroupedCount(len(where), "scenario")
+	return text + ", in " + words.Count(len(where), "scenario")
 }
 
 // anotherLock reports that a scenario, or a variant of it, has another lock, or one with other settings, on the other side.

@@ -66,7 +66,7 @@ func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
 	}
 	otherwise := c.otherwise()
 	changed := len(c.Changes) - c.oneSided() - otherwise
-	line := fmt.Sprintf(" %s changed, %s the same", words.GroupedCount(changed, "verdict"), words.Grouped(c.Same))
+	line := fmt.Sprintf(" %s changed, %s the same", words.Count(changed, "verdict"), words.Grouped(c.Same))
 	if otherwise > 0 {
 		line += fmt.Sprintf(", %s expected otherwise", words.Grouped(otherwise))
 	}
@@ -258,10 +258,10 @@ func (c *Comparison) lead() string {
 		return ""
 	case unmet == 0:
 		return fmt.Sprintf("The lock did the same as before. Of %s something else is expected now, and none is less as expected for that.",
-			words.GroupedCount(all, "verdict"))
+			words.Count(all, "verdict"))
 	}
 	return fmt.Sprintf("Of %s something else is expected now. Not as expected any more, for that reason alone: %d.",
-		words.GroupedCount(all, "verdict"), unmet)
+		words.Count(all, "verdict"), unmet)
 }
 
 const worseGroup = "worse"

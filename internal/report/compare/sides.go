@@ -274,7 +274,7 @@ func (c *Comparison) where(of []Difference) string {
 	case len(places) <= mostPairs:
 		return strings.Join(places, ", ")
 	case len(names) > 1 && len(names) == c.scenarios:
-		return "all " + words.GroupedCount(len(names), "scenario")
+		return "all " + words.Count(len(names), "scenario")
 	}
-	return fmt.Sprintf("%s of %s", words.Grouped(len(names)), words.GroupedCount(c.scenarios, "scenario"))
+	return fmt.Sprintf("%s of %s", words.Grouped(len(names)), words.Count(c.scenarios, "scenario"))
 }

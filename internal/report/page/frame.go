@@ -18,5 +18,5 @@ func MissingShards(list []string) string {
 	if len(list) == 1 {
 		return "The shard " + plain.Text(list[0]) + " is missing"
 	}
-	return fmt.Sprintf("%s are missing: %s", words.GroupedCount(len(list), "shard"), plain.Text(strings.Join(list, "; ")))
+	return fmt.Sprintf("%s are missing: %s", words.Count(len(list), "shard"), plain.Text(strings.Join(list, "; ")))
 }

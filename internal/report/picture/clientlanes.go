@@ -66,7 +66,7 @@ func (e *easel) hold(l *lane, h *Hold) {
 	edge.Step, edge.Event = true, h.Granted
 	edge.Title = l.Name + " got the lock"
 	if h.Nodes > 0 {
-		edge.Title += fmt.Sprintf(" on %s", words.GroupedCount(h.Nodes, "node"))
+		edge.Title += fmt.Sprintf(" on %s", words.Count(h.Nodes, "node"))
 	}
 	l.Shapes = append(l.Shapes, b)
 	for _, g := range h.Gaps {

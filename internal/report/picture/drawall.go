@@ -151,7 +151,7 @@ func (s *Subject) paint(scene *Scene, view Span, process string, pictures int, d
 			text += fmt.Sprintf(" and %d more", more)
 		}
 		notes = append(notes, fmt.Sprintf("%s not drawn (%s): only those of the violation and the busiest ones are",
-			words.GroupedCount(len(left), process), text))
+			words.Count(len(left), process), text))
 	}
 	var pic *Picture
 	apart := time.Duration(0)

@@ -70,7 +70,7 @@ func Draw(s *Subject, o Options) (*Drawing, error) {
 	}
 	if left := scene.Cast(s.involved(), view, maxDrawnClients); len(left) > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("%s not drawn: only those of the violation and the busiest ones are",
-			words.GroupedCount(len(left), "client")))
+			words.Count(len(left), "client")))
 	}
 	scene.Thin(view, mostDrawn)
 	e := newEasel(o.ID, scene, view)

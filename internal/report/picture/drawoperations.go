@@ -42,7 +42,7 @@ func DrawOperations(s *Subject, told map[int]bool) *Picture {
 		return e.finish(maxStatic)
 	})
 	pic.Summary = fmt.Sprintf("Time runs from %s to %s over the operations of %s.",
-		words.Seconds(view.From), words.Seconds(view.To), words.GroupedCount(len(scene.Clients), "process"))
+		words.Seconds(view.From), words.Seconds(view.To), words.Count(len(scene.Clients), "process"))
 	return pic
 }
 

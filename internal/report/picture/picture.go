@@ -455,7 +455,7 @@ func overviewOf(h *history.History, scene *Scene, view Span, violations []Span) 
 	}
 	here := place(view, 0, 0)
 	o := &overview{From: here.X, Width: here.W,
-		Words: fmt.Sprintf("The whole run: %s in %s", words.GroupedCount(total, "operation"), words.Length(end))}
+		Words: fmt.Sprintf("The whole run: %s in %s", words.Count(total, "operation"), words.Length(end))}
 	for i, c := range counts {
 		if c == 0 {
 			continue
@@ -471,7 +471,7 @@ func overviewOf(h *history.History, scene *Scene, view Span, violations []Span) 
 		o.Violations = append(o.Violations, place(v, 0, overviewHeight))
 	}
 	if n := len(scene.Bands); n > 0 {
-		o.Words += ", " + words.GroupedCount(n, "fault")
+		o.Words += ", " + words.Count(n, "fault")
 	}
 	if len(violations) > 0 {
 		o.Words += "; in red, where a property was violated"

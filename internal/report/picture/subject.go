@@ -179,7 +179,7 @@ func (s *Subject) involved() []string {
 // summary says the picture in words.
 func (s *Subject) summary(scene *Scene, view Span) string {
 	text := fmt.Sprintf("Time runs from %s to %s over %s, the resource and %s.", words.Seconds(view.From), words.Seconds(view.To),
-		words.GroupedCount(len(scene.Clients), "client"), words.GroupedCount(len(scene.Nodes), "node"))
+		words.Count(len(scene.Clients), "client"), words.Count(len(scene.Nodes), "node"))
 	for _, o := range s.Overlaps() {
 		text += fmt.Sprintf(" From %s on: %s.", words.Seconds(o.From), o.Words)
 	}
@@ -187,7 +187,7 @@ func (s *Subject) summary(scene *Scene, view Span) string {
 		text += fmt.Sprintf(" From %s on: %s.", words.Seconds(o.From), scene.splitWords(o))
 	}
 	if scene.Refused > 0 {
-		text += fmt.Sprintf(" The resource refused %s.", words.GroupedCount(scene.Refused, "operation"))
+		text += fmt.Sprintf(" The resource refused %s.", words.Count(scene.Refused, "operation"))
 	}
 	return text
 }

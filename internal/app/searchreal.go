@@ -291,7 +291,7 @@ func lockProperties(r *program.Ready, s *scenario.Setup, waits bool) []checker.P
 	if r != nil && (r.Has(program.TellsLoss) || r.Has(program.Extends)) { // who is refused more time is told, too
 		list = append(list, checker.ToldWhenLost, checker.NoFalseAlarm)
 	}
-	if r != nil {
+	if r != nil && s.Lock.Program != nil {
 		list = append(list, checker.AsksItsTTL, checker.TrueValidity, checker.KeepsRunning)
 	}
 	if r != nil && r.Has(program.Renews) {

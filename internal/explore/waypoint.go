@@ -30,6 +30,8 @@ const (
 	// prolongs: the lock renews itself, or its clients extend it; extends: the latter alone, or the lock says when it renews.
 	prolongs
 	extends
+	// robs: faults are drawn by which nodes lose keys. A correct lock never deletes the key of a client that holds it.
+	robs
 )
 
 var waypoints = [...]waypoint{
@@ -44,7 +46,7 @@ var waypoints = [...]waypoint{
 	renewedReleased: {"a node renewed a key after its client had begun to release the lock", keys | prolongs},
 	expiredRenewing: {"a key expired while its client extended the lock", keys | extends},
 	learnedLoss:     {"a client learned that it had lost the lock", prolongs},
-	keyTaken:        {"a node lost a key while its client held the lock, and the key had not expired", keys},
+	keyTaken:        {"a node lost a key while its client held the lock, and the key had not expired", keys | robs},
 	restartedHeld:   {"a node came back from a restart while a client held the lock", keys},
 	promotedHeld:    {"a node became the primary while a client held the lock", replicas},
 	grantedByPart:   {"a client was granted the lock by a part of the nodes alone", keys | severalNodes},
@@ -88,6 +90,7 @@ func (s *Search) has(setup *scenario.Setup) (has need) {
 			ready.Can = []program.Ability{program.Renews}
 		}
 	}
+	drawn := s.KindsDrawn()
 	byHand := setup.Workload.Extend > 0 || ready.Has(program.Extends) && len(s.uses(setup)) > 0
 	for bit, so := range map[need]bool{
 		severalClients: setup.Workload.Clients > 1,
@@ -96,6 +99,7 @@ func (s *Search) has(setup *scenario.Setup) (has need) {
 		keys: !ready.Elsewhere() && !setup.Shares() && ready.Class != program.Session &&
 			(setup.Lock.Program != nil || ready.Class != program.Other),
 		prolongs: byHand || ready.Has(program.Renews),
+		robs:     slices.Contains(drawn, "evict") || slices.Contains(drawn, "flush"),
 		extends:  byHand || ready.Has(program.Renews) && setup.Lock.Program == nil,
 	} {
 		if so {

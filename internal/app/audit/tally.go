@@ -106,7 +106,7 @@ func (of *variantTally) add(t *tally, one *trial.Trial, v *report.Variant, decid
 	}
 	own, doubt := of.addUndemanded(t, one, v, deciding)
 	violated = violated || own
-	if why := of.doubts(v, deciding); why != "" {
+	if why := of.doubts(t.guarantee, v, deciding); why != "" {
 		doubt = why
 	} else if !own && doubt == "" && (deciding.Expected != checker.Holds || deciding.Verdict == checker.Holds) {
 		of.decided = deciding
@@ -153,8 +153,9 @@ func speaks(g scenario.Guarantee, p, deciding *report.PropertyResult) bool {
 	return deciding != nil && deciding.Name == p.Name || p.Name == checker.BackedGrant && g.Speaks(p.Name)
 }
 
-// doubts says why a run could not tell; empty: it could, as far as that goes.
-func (of *variantTally) doubts(v *report.Variant, deciding *report.PropertyResult) string {
+// doubts says why a run could not tell; empty: it could, as far as that goes. What is not demanded of the lock tells nothing either, where it is
+// not known and no design gives it up.
+func (of *variantTally) doubts(g scenario.Guarantee, v *report.Variant, deciding *report.PropertyResult) string {
 	switch {
 	case v.TooSlow != "" && (v.Unknown != "" || deciding == nil || !deciding.Met):
 		return card.TooSlowWords + v.TooSlow
@@ -166,7 +167,7 @@ func (of *variantTally) doubts(v *report.Variant, deciding *report.PropertyResul
 		return "the run was interrupted"
 	case deciding == nil:
 		return "it was not judged"
-	case deciding.Expected == checker.Holds && deciding.Verdict == checker.Unknown:
+	case deciding.Verdict == checker.Unknown && (deciding.Expected == checker.Holds || g.ByDesign() == ""):
 		return fmt.Sprintf("%s is undecided: %s%s", deciding.Name, deciding.Why, neverStruck(v))
 	}
 	return ""
@@ -410,7 +411,7 @@ func (of *variantTally) conclude(g scenario.Guarantee, cell *card.Cell) {
 		cell.State, cell.Why = card.NotApplicable, sentence("the lock does not wait for what this strikes. "+of.late)
 	case p == nil:
 		cell.State, cell.TooSlow, cell.Why = card.Unknown, of.slow, sentence(cmp.Or(of.doubt, "nothing was put to the test"))
-	case p.Expected == checker.Holds:
+	case p.Expected == checker.Holds, p.Verdict == checker.Holds && g.ByDesign() == "":
 		cell.State, cell.Property, cell.Why = card.Kept, string(p.Name), sentence(p.Why)
 	default:
 		cell.State, cell.Property, cell.Why = card.ByDesign, string(p.Name), g.ByDesign()

@@ -1,0 +1,42 @@
+package audit
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redlock-sim/redlock-sim/internal/app/trial"
+	"github.com/redlock-sim/redlock-sim/internal/checker"
+	"github.com/redlock-sim/redlock-sim/internal/report"
+	"github.com/redlock-sim/redlock-sim/internal/report/card"
+	"github.com/redlock-sim/redlock-sim/internal/scenario"
+)
+
+// TestByDesignHasAReason: what is not demanded of a lock is by design only of a guarantee that says why a design gives it up. A program whose
+// run did not finish keeps running or not: nobody knows.
+func TestByDesignHasAReason(t *testing.T) {
+	for _, c := range []struct {
+		guarantee scenario.Guarantee
+		property  report.PropertyResult
+		want      card.State
+		why       string
+	}{
+		{"keeps-running", report.PropertyResult{Name: checker.KeepsRunning, Verdict: checker.Unknown, Why: "the run did not finish"},
+			card.Unknown, "Keeps-running is undecided: the run did not finish."},
+		{"keeps-running", report.PropertyResult{Name: checker.KeepsRunning, Verdict: checker.Holds, Why: "none ended by itself"},
+			card.Kept, "None ended by itself."},
+		{"memory-loss", report.PropertyResult{Name: checker.ExclusiveLease, Verdict: checker.Unknown, Why: "the run did not finish"},
+			card.ByDesign, scenario.Guarantee("memory-loss").ByDesign()},
+		{"memory-loss", report.PropertyResult{Name: checker.ExclusiveLease, Verdict: checker.Unknown, Expected: checker.Holds, Why: "nobody asked"},
+			card.Unknown, "Exclusive-lease is undecided: nobody asked."},
+	} {
+		one := &trial.Trial{Result: &report.Result{}}
+		v := &report.Variant{Name: "x", Properties: []report.PropertyResult{c.property}}
+		var of variantTally
+		of.add(&tally{question: &question{guarantee: c.guarantee}, lock: &Lock{}}, one, v, &v.Properties[0])
+		var cell card.Cell
+		of.conclude(c.guarantee, &cell)
+		if cell.State != c.want || !strings.HasPrefix(cell.Why, c.why) {
+			t.Errorf("%s, %s: %s, %q; want %s, %q", c.guarantee, c.property.Verdict, cell.State, cell.Why, c.want, c.why)
+		}
+	}
+}

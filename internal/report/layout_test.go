@@ -235,6 +235,25 @@ func TestPagesAreSound(t *testing.T) {
 	reporttest.Sound(t, "suite", []byte(write(t, func(w *bytes.Buffer) error { return report.WriteIndex(w, others()) })))
 }
 
+// No part of a nav is cut off, or asks for scrolling sideways.
+func TestNavIsWhole(t *testing.T) {
+	b := tab.New(t)
+	docs := otherPages(t)
+	for name, r := range reporttest.All() {
+		docs[name] = page(t, r)
+	}
+	for _, width := range []int64{1280, 901, 800, 390} {
+		b.Size(width, 900)
+		for name, doc := range docs {
+			b.OpenFile(doc)
+			if cut := tab.Eval[[]string](b, `[...document.querySelectorAll("nav")].flatMap(n => n.scrollWidth > n.clientWidth + 1 ? [n.innerText] :
+				[...n.querySelectorAll("a")].filter(a => a.getBoundingClientRect().right > innerWidth).map(a => a.innerText))`); len(cut) > 0 {
+				t.Errorf("%s at %d px: a nav is cut: %q", name, width, cut)
+			}
+		}
+	}
+}
+
 // Before the script shows the filter of a suite, its place is kept: nothing below moves when it comes.
 func TestFilterMovesNothing(t *testing.T) {
 	b := tab.New(t)

@@ -10,7 +10,7 @@ import (
 )
 
 // Sound fails where a page is hard to use for somebody who hears it, who has no mouse, or on whose screen it must not jump: a control
-// without a name, an image without a text or a size, headings out of order, a link that leads nowhere on the page.
+// or a table without a name, an image without a text or a size, headings out of order, a link that leads nowhere on the page.
 func Sound(t testing.TB, name string, doc []byte) {
 	t.Helper()
 	root, err := html.Parse(bytes.NewReader(doc))
@@ -41,6 +41,8 @@ type sound struct {
 	page   string
 	ids    map[string]bool
 	titles int
+	// linked: a link came before. A page with a nav begins with one that skips it.
+	linked, skips bool
 	// level is that of the heading before, level1 how many there are of the first.
 	level, level1 int
 }
@@ -55,6 +57,9 @@ func (p *sound) element(n *html.Node) {
 		}
 	case "a":
 		href, linked := attribute(n, "href")
+		if class, _ := attribute(n, "class"); linked && !p.linked {
+			p.linked, p.skips = true, class == "skip"
+		}
 		if linked && spoken(n) == "" {
 			p.t.Errorf("%s: a link to %q has no name", p.page, href)
 		}
@@ -64,6 +69,15 @@ func (p *sound) element(n *html.Node) {
 	case "button", "summary":
 		if spoken(n) == "" {
 			p.t.Errorf("%s: a %s has no name", p.page, n.Data)
+		}
+	case "nav":
+		p.wants(n, "aria-label")
+		if !p.skips {
+			p.t.Errorf("%s: no link skips what comes before the content", p.page)
+		}
+	case "table":
+		if !p.named(n) {
+			p.t.Errorf("%s: a table has no name: %s", p.page, spoken(n)[:min(len(spoken(n)), 60)])
 		}
 	case "input", "select", "textarea":
 		if kind, _ := attribute(n, "type"); kind != "hidden" {
@@ -109,6 +123,19 @@ func (p *sound) control(n *html.Node) {
 	if own == "" {
 		p.t.Errorf("%s: a field %v has no label", p.page, n.Attr)
 	}
+}
+
+// named: it has a caption, a label of its own, or elements that label it.
+func (p *sound) named(n *html.Node) bool {
+	for c := range n.ChildNodes() {
+		if c.Data == "caption" && spoken(c) != "" {
+			return true
+		}
+	}
+	label, _ := attribute(n, "aria-label")
+	by, _ := attribute(n, "aria-labelledby")
+	missing := func(id string) bool { return !p.ids[id] }
+	return strings.TrimSpace(label) != "" || by != "" && !slices.ContainsFunc(strings.Fields(by), missing)
 }
 
 func (p *sound) wants(n *html.Node, key string) {

@@ -160,7 +160,7 @@ func (a *cli) printSoak(r *app.SoakResult) {
 	}
 	fmt.Fprintf(out, " in %s of the world's time, %.1f s of real time (%.0f times as fast)\n", inHours(r.Virtual), r.Took.Seconds(), r.Speed())
 	fmt.Fprintf(out, "  sections   %d, %d of them with the lock; %s calm, %s\n",
-		r.Sections, r.Granted, words.Count(r.Calm, "epoch"), words.Count(r.Lives, "life"))
+		r.Sections, r.Granted, words.Count(r.Calm, "epoch"), lives(r.Lives))
 	fmt.Fprintf(out, "  faults     %s\n", cmp.Or(strings.Join(struckWords(r.Struck), ", "), "none took effect"))
 	for _, p := range append(slices.Clone(r.ByProperty), &r.Progress) {
 		fmt.Fprintf(out, "  %-10s %-22s %s\n", verdictWord(p), p.Property, propertyWords(p))
@@ -189,6 +189,13 @@ func (a *cli) printSoak(r *app.SoakResult) {
 		}
 		fmt.Fprintln(out)
 	}
+}
+
+func lives(n uint64) string {
+	if n == 1 {
+		return "1 life"
+	}
+	return fmt.Sprintf("%d lives", n)
 }
 
 func verdictWord(p *app.SoakProperty) string {

@@ -408,6 +408,9 @@ func (r *SoakResult) conclude() {
 	for _, f := range r.Found {
 		r.Proved = r.Proved || f.Confirmed && (f.Found == nil || f.Found.Proved)
 	}
+	for i := range r.Known {
+		r.Proved = r.Proved || r.Known[i].State == SeedSeen
+	}
 	judged := uint64(0)
 	for _, p := range r.ByProperty {
 		judged = max(judged, p.Judged)

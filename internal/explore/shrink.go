@@ -366,8 +366,18 @@ func (k *reducer) fewerActors() {
 	k.smaller(&k.setup.Workload.Sections, 1)
 }
 
+// manyOf is how much larger than it must be a number is of which first the half is left out.
+const manyOf = 8
+
 // smaller makes a number as small as it can be.
 func (k *reducer) smaller(n *int, least int) {
+	for *n-least > manyOf {
+		before := *n
+		*n = least + (*n-least)/2
+		if !k.keep(func() { *n = before }) {
+			break
+		}
+	}
 	for *n > least {
 		before := *n
 		*n--

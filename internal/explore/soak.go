@@ -99,8 +99,9 @@ func (e *Epoch) Violated(confirmed bool) (list []checker.Property) {
 const (
 	// calmOf: one of so many epochs is calm.
 	calmOf = 4
-	// mostSections bounds the sections of a client in an epoch, and so its history.
-	mostSections = 60
+	// mostSections bounds the sections of a client in an epoch, and so its history. mostIdle is how many times as long as a section clients
+	// rest at most between two of them.
+	mostSections, mostIdle = 120, 2
 	// mostSchedules is how many schedules of a search an epoch has at most, mostOfEpoch how many faults.
 	mostSchedules, mostOfEpoch = 5, 20
 	// sectionTakes is what a section takes beside its think time, about.
@@ -113,8 +114,8 @@ func (s *Soak) Plan(number uint64) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.lengthen(setup)
 	r := rand.New(rand.NewPCG(s.First, 0x736f616b+number))
+	s.lengthen(setup, r.IntN(mostIdle+1))
 	p := &Plan{Seed: r.Uint64() >> 1, Calm: r.IntN(calmOf) == 0, Setup: *setup}
 	if p.Calm {
 		p.Setup.Faults.List = nil
@@ -150,13 +151,16 @@ func (s *Soak) spread(r *rand.Rand, f *scenario.Fault, setup *scenario.Setup) {
 	}
 }
 
-// lengthen lets the clients of a setup be busy for about as long as an epoch is: their sections, and the rest between them, fill it.
-func (s *Soak) lengthen(setup *scenario.Setup) {
+// lengthen lets the clients of a setup be busy for about as long as an epoch is: one section after the other, or with so many times a
+// section between two of them.
+func (s *Soak) lengthen(setup *scenario.Setup, idle int) {
 	w := &setup.Workload
 	kind := w.Workload()
 	each := (w.Think + sectionTakes) * time.Duration(max(w.Clients, 1)) // one after the other
 	if kind.Ticks {
 		each = max(w.Tick, w.Hold)
+	} else {
+		w.Rest += each * time.Duration(idle)
 	}
 	w.Sections = max(w.Sections, min(int(s.Length/(each+w.Rest)), mostSections))
 	if kind.Most > 0 {

@@ -81,7 +81,7 @@ func TestEpochsOfASoakFollowOneAnother(t *testing.T) {
 		for _, n := range e.Struck {
 			faults += n
 		}
-		if e.Took < s.Length*3/4 || e.Took > 4*s.Length {
+		if e.Took < s.Length/2 || e.Took > 4*s.Length {
 			t.Errorf("epoch %d took %v", e.Number, e.Took)
 		}
 	}

@@ -21,9 +21,15 @@ type Life struct {
 	started bool
 	// left are the keys that the epoch before has left on the nodes.
 	left []history.Event
-	// over is why there can be no further epoch; empty: there can.
-	over string
+	// over is why there can be no further epoch; empty: there can. nobody is in how many roll calls, one after the other, nobody was granted
+	// the lock.
+	over   string
+	nobody int
 }
+
+// mostNobody is how many roll calls may follow one another in which nobody is granted the lock: no later epoch can tell more.
+const mostNobody = 3
+
 
 // Called is what came of asking a client whether it still gets the lock, when everything had healed.
 type Called struct {
@@ -133,6 +139,10 @@ func (l *Life) settle(r *run, h *history.History, failed error) {
 			moved = h.Events[i].Process
 		}
 	}
+	granted := func(c Called) bool { return c.Granted }
+	if l.nobody++; slices.ContainsFunc(r.called, granted) || len(r.called) == 0 {
+		l.nobody = 0
+	}
 	_, lasts := l.w.(world.Lasting)
 	switch {
 	case failed != nil:
@@ -145,6 +155,8 @@ func (l *Life) settle(r *run, h *history.History, failed error) {
 		l.over = dead + " is dead"
 	case moved != "":
 		l.over = "another node is the primary: " + moved + " changed its part"
+	case l.nobody == mostNobody:
+		l.over = fmt.Sprintf("in %d roll calls one after the other nobody was granted the lock", mostNobody)
 	case !lasts:
 		l.over = "in this world each epoch is a life of its own"
 	}

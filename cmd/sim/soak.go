@@ -154,7 +154,7 @@ func (l *listener) sawInSoak(f *app.SoakFound) {
 // printSoak sums a soak up.
 func (a *cli) printSoak(r *app.SoakResult) {
 	out := plain.Lines{Writer: a.stdout}
-	fmt.Fprintf(out, "%s   %s   %s", r.Scenario, r.Request.Variant, words.Count(r.Epochs, "epoch"))
+	fmt.Fprintf(out, "%s   %s   %s", r.Scenario, r.Variant, words.Count(r.Epochs, "epoch"))
 	if r.Before > 0 {
 		fmt.Fprintf(out, ", %d of them before;", r.Before)
 	}
@@ -183,7 +183,8 @@ func (a *cli) printSoak(r *app.SoakResult) {
 		fmt.Fprintf(out, "  new life   %s: %s\n", words.Count(e.Epochs, "time"), e.Why)
 	}
 	if r.Start.Own > 0 {
-		fmt.Fprintf(out, "  memory     sim %s after the first epoch, %s after the last", mebibytes(r.Start.Own), mebibytes(r.End.Own))
+		fmt.Fprintf(out, "  memory     sim %s after the first epoch, %s after the last (in use %s, %s)",
+			mebibytes(r.Start.Own), mebibytes(r.End.Own), mebibytes(r.Start.Heap), mebibytes(r.End.Heap))
 		if r.Start.Children+r.End.Children > 0 {
 			fmt.Fprintf(out, "; servers and clients %s, %s", mebibytes(r.Start.Children), mebibytes(r.End.Children))
 		}
@@ -292,7 +293,7 @@ func soakPage(r *app.SoakResult, html string) (page report.Rates, err error) {
 	page = report.Rates{
 		Heading: r.Scenario + ": a soak", Live: r.Request.World == request.Live,
 		Lead: fmt.Sprintf("Variant %s: %s in %s of the world's time, %s, %s calm. The shares are those of the epochs that were judged. "+
-			"Memory of sim: %s after the first epoch, %s after the last.", r.Request.Variant, words.Count(r.Epochs, "epoch"), inHours(r.Virtual),
+			"Memory of sim: %s after the first epoch, %s after the last.", r.Variant, words.Count(r.Epochs, "epoch"), inHours(r.Virtual),
 			words.Count(r.Granted, "section"), words.Count(r.Calm, "epoch"), mebibytes(r.Start.Own), mebibytes(r.End.Own)),
 		Replay: r.Again,
 	}
@@ -381,7 +382,7 @@ type soakSeed struct {
 }
 
 func tellSoak(r *app.SoakResult) soakOut {
-	out := soakOut{Scenario: r.Scenario, Variant: r.Request.Variant, Outcome: "nothing found", Epochs: r.Epochs, Calm: r.Calm, Lives: r.Lives,
+	out := soakOut{Scenario: r.Scenario, Variant: r.Variant, Outcome: "nothing found", Epochs: r.Epochs, Calm: r.Calm, Lives: r.Lives,
 		VirtualS: r.Virtual.Seconds(), TookS: r.Took.Seconds(), Sections: r.Sections, Granted: r.Granted, Struck: r.Struck, Carried: r.Carried,
 		Failed: r.Failed, Slow: r.Slow, Unfinished: r.Unfinished, Failure: r.Failure, Ends: r.Ends, Start: r.Start, End: r.End, Replay: r.Again}
 	switch {

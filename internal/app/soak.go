@@ -23,8 +23,8 @@ import (
 type SoakResult struct {
 	// Request is what was asked, with the world and the variant that were taken, Properties those that were judged.
 	Request request.Soak
-	// Scenario and Lock name what lived.
-	Scenario, Lock string
+	// Scenario, Variant and Lock name what lived.
+	Scenario, Variant, Lock string
 	Properties     []checker.Property
 	Kinds          []string
 	SoakTally
@@ -140,7 +140,7 @@ func newSoaking(ctx context.Context, env *Env, r request.Soak, l Listener) (*soa
 		return nil, err
 	}
 	r.World, r.Nodes, r.Variant = out.Request.World, out.Request.Nodes, out.Request.Variant
-	s.soaked = &SoakResult{Request: r, Scenario: out.Of.Scenario.Name, Lock: r.Lock, Properties: out.Of.Properties}
+	s.soaked = &SoakResult{Request: r, Scenario: out.Of.Scenario.Name, Variant: out.Of.Variant, Lock: r.Lock, Properties: out.Of.Properties}
 	if err := s.prepareLives(ctx); err != nil {
 		s.leave()
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/metrics"
 	"slices"
 	"time"
 
@@ -56,9 +57,11 @@ type SoakTally struct {
 	life uint64
 }
 
-// SoakMemory is how much memory sim had, and the processes below it, in bytes.
+// SoakMemory is how much memory sim had, and the processes below it, in bytes. Heap is what of its own is in use: the rest it takes and gives
+// back as its garbage is collected.
 type SoakMemory struct {
 	Own      int64 `json:"own"`
+	Heap     int64 `json:"heap"`
 	Children int64 `json:"children"`
 }
 
@@ -147,9 +150,19 @@ func (t *SoakTally) take(e *explore.Epoch) {
 	}
 	t.takeVerdicts(e)
 	t.End.Own, t.End.Children = machine.Resident()
+	t.End.Heap = heapInUse()
 	if t.Epochs == 1 {
 		t.Start = t.End
 	}
+}
+
+// heapInUse is what of the heap was in use when garbage was collected last.
+func heapInUse() int64 {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	if metrics.Read(live); live[0].Value.Kind() != metrics.KindUint64 {
+		return 0
+	}
+	return int64(live[0].Value.Uint64()) //nolint:gosec // a size
 }
 
 func (t *SoakTally) takeVerdicts(e *explore.Epoch) {

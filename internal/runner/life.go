@@ -30,7 +30,6 @@ type Life struct {
 // mostNobody is how many roll calls may follow one another in which nobody is granted the lock: no later epoch can tell more.
 const mostNobody = 3
 
-
 // Called is what came of asking a client whether it still gets the lock, when everything had healed.
 type Called struct {
 	Client  string

@@ -107,6 +107,7 @@ type found struct {
 
 type memory struct {
 	Own      int64 `json:"own"`
+	Heap     int64 `json:"heap"`
 	Children int64 `json:"children"`
 }
 
@@ -123,7 +124,9 @@ func measure(ctx context.Context, a asked, pages bool) error {
 		if pages || ctx.Err() != nil {
 			break
 		}
-		has := func(m measured) bool { return m.Name == l.Name && m.Seed == a.seed && m.Asked == a.lasts.Seconds() && m.Why == "" }
+		has := func(m measured) bool {
+			return m.Name == l.Name && m.Seed == a.seed && m.Asked == a.lasts.Seconds() && m.Why == ""
+		}
 		if len(a.only) > 0 && !slices.Contains(a.only, l.Name) || len(a.only) == 0 && slices.ContainsFunc(results, has) {
 			continue
 		}
@@ -181,7 +184,9 @@ func readJSON(path string, to any) error {
 
 // write writes the results, in the order of the libraries, and the page.
 func write(libraries []library, results []measured) error {
-	at := func(name string) int { return slices.IndexFunc(libraries, func(l library) bool { return l.Name == name }) }
+	at := func(name string) int {
+		return slices.IndexFunc(libraries, func(l library) bool { return l.Name == name })
+	}
 	slices.SortStableFunc(results, func(a, b measured) int { return at(a.Name) - at(b.Name) })
 	text, err := json.MarshalIndent(results, "", "  ")
 	if err != nil {

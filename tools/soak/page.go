@@ -18,7 +18,7 @@ and the library's own program in virtual time, with other faults every minute. `
 A violation counts once for each epoch that shows it, so a rate is the least that it can be. What a violation is: [properties](../reference/properties.md);
 progress is that each client gets the lock again when everything has healed. Only faults that a lock on Redis is meant to survive are drawn.
 
-| lock | time | epochs (calm), lives | sections | violated, per million sections (95 %) | found | times real time | memory of sim: first epoch, last; servers and programs |
+| lock | time | epochs (calm), lives | sections | violated, per million sections (95 %) | found | times real time | memory of sim after the first epoch, the last (in use); of servers and programs |
 |---|---|---|---|---|---|---|---|
 `)
 	measuredToo := make(map[string]bool)
@@ -76,7 +76,7 @@ func row(m *measured) string {
 		list = append(list, fmt.Sprintf("%d epochs failed: %s", r.Failed, strings.ReplaceAll(r.Failure, "|", "/")))
 	}
 	mib := func(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
-	return fmt.Sprintf("| %s | %.1f h | %d (%d), %d | %d | %s | %s | %.0f | %s, %s; %s, %s |\n", m.Name,
+	return fmt.Sprintf("| %s | %.1f h | %d (%d), %d | %d | %s | %s | %.0f | %s, %s (%s, %s); %s, %s |\n", m.Name,
 		time.Duration(r.Virtual*float64(time.Second)).Hours(), r.Epochs, r.Calm, r.Lives, r.Granted, strings.Join(violated, "; "),
-		strings.Join(list, "; "), r.Virtual/max(r.Took, 1), mib(r.Start.Own), mib(r.End.Own), mib(r.Start.Children), mib(r.End.Children))
+		strings.Join(list, "; "), r.Virtual/max(r.Took, 1), mib(r.Start.Own), mib(r.End.Own), mib(r.Start.Heap), mib(r.End.Heap), mib(r.Start.Children), mib(r.End.Children))
 }

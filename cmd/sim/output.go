@@ -36,6 +36,7 @@ type outputs struct {
 	Lock           []listed           `json:"lock"`
 	Observe        keystory.Report    `json:"observe"`
 	Search         searchOut          `json:"search"`
+	Soak           soakOut            `json:"soak"`
 	Sweep          swept              `json:"sweep"`
 	Version        versions           `json:"version"`
 }
@@ -81,6 +82,7 @@ var outputNames = map[reflect.Type]string{
 	reflect.TypeFor[doctored]():               "Doctor",
 	reflect.TypeFor[listed]():                 "Item",
 	reflect.TypeFor[searchOut]():              "Search",
+	reflect.TypeFor[soakOut]():                "Soak",
 	reflect.TypeFor[swept]():                  "Sweep",
 	reflect.TypeFor[exhausted]():              "Exhaust",
 	reflect.TypeFor[keystory.Report]():        "Observed",

@@ -57,6 +57,11 @@ func (s Share) Of() float64 {
 // All reports that all runs that were made violated the property.
 func (s Share) All() bool { return s.Runs > 0 && s.Violated == s.Runs }
 
+// sure is the share of the runs from which on a violation counts as certain: by chance a lucky one may be among them.
+const sure = 0.95
+
+func (s Share) sure() bool { return s.Runs > 0 && float64(s.Violated) >= sure*float64(s.Runs) }
+
 // Turned is what came of it.
 type Turned struct {
 	// Odds are those at events, in their order. The last one is the last event of the run.
@@ -65,11 +70,28 @@ type Turned struct {
 	Planned Share
 }
 
-// NoReturn is the place in the odds of the first event from which on all reruns violate the property.
+// NoReturn is the place in the odds of the first event from which on, at it and at each later one, reruns surely violate the property; the
+// number of the odds: there is none.
 func (t *Turned) NoReturn(of func(*Odds) Share) int {
 	at := len(t.Odds)
-	for at > 0 && of(&t.Odds[at-1]).All() {
+	for at > 0 && of(&t.Odds[at-1]).sure() {
 		at--
+	}
+	return at
+}
+
+// Rise is the place in the odds of the event at which the share rises most above that of the event before; the number of the odds: it rises
+// nowhere.
+func (t *Turned) Rise(of func(*Odds) Share) int {
+	at, most := len(t.Odds), 0.0
+	for i := range t.Odds {
+		before := 0.0
+		if i > 0 {
+			before = of(&t.Odds[i-1]).Of()
+		}
+		if rise := of(&t.Odds[i]).Of() - before; rise > most {
+			at, most = i, rise
+		}
 	}
 	return at
 }

@@ -31,8 +31,10 @@ type Explanation struct {
 	Reruns int `json:"reruns"`
 	// Planned are runs with all faults of the scenario, and other seeds.
 	Planned Reruns `json:"planned"`
-	// Certain is the first event from which on all reruns violate the property where the faults that have begun go on as they were to; nil:
-	// none before the last event is. NoReturn is the first from which on all do where these faults end at that moment.
+	// Certain is the first event from which on, at it and at each later one, at least 95 % of the reruns violate the property where the faults
+	// that have begun go on as they were to. NoReturn is the first from which on as many do where these faults end at that moment. Rise is the event at
+	// which the share rises most where the faults go on, if that is before Certain.
+	Rise     *TurningPoint `json:"rise,omitempty"`
 	Certain  *TurningPoint `json:"certain,omitempty"`
 	NoReturn *TurningPoint `json:"no_return,omitempty"`
 	// Seen is the event at which the violation was seen.
@@ -78,6 +80,9 @@ func (r *Reruns) share() float64 {
 
 // words say how many violate: "97 of 100".
 func (r *Reruns) words() string {
+	if r.Judged == 0 {
+		return fmt.Sprintf("none of %s (all undecided)", words.Grouped(r.Runs))
+	}
 	text := fmt.Sprintf("%s of %s", words.Grouped(r.Violated), words.Grouped(r.Judged))
 	if left := r.Runs - r.Judged; left > 0 {
 		text += fmt.Sprintf(" (%s undecided)", words.Grouped(left))
@@ -93,6 +98,7 @@ func (x *Explanation) Describe(h *history.History) {
 			p.At, p.What = int64(h.Events[p.Event].Time), plain.Text(m.words(p.Event))
 		}
 	}
+	describe(x.Rise)
 	describe(x.Certain)
 	describe(x.NoReturn)
 	describe(&x.Seen)
@@ -130,7 +136,7 @@ func (x *Explanation) fits(events int) bool {
 		}
 		last = p.Event
 	}
-	for _, p := range []*TurningPoint{x.Certain, x.NoReturn} {
+	for _, p := range []*TurningPoint{x.Rise, x.Certain, x.NoReturn} {
 		if p != nil && (p.Event < 0 || p.Event >= events || !p.Last.fit() || !p.End.fit()) {
 			return false
 		}
@@ -152,6 +158,20 @@ func (x *Explanation) before(p *TurningPoint) *TurningPoint {
 	return nil
 }
 
+func last(p *TurningPoint) *Reruns { return p.Last }
+func end(p *TurningPoint) *Reruns  { return p.End }
+
+// least are the reruns of the smallest share from a point on.
+func (x *Explanation) least(from *TurningPoint, of func(*TurningPoint) *Reruns) *Reruns {
+	least := of(from)
+	for i := range x.Points {
+		if p := &x.Points[i]; p.Event >= from.Event && of(p).share() < least.share() {
+			least = of(p)
+		}
+	}
+	return least
+}
+
 // Moment is a line of an explanation: an event, what it is, and what that means.
 type Moment struct {
 	Point            *TurningPoint
@@ -167,12 +187,15 @@ func (x *Explanation) Moments() (list []Moment) {
 	}
 	defer func() { slices.SortStableFunc(list, func(a, b Moment) int { return a.Point.Event - b.Point.Event }) }()
 	beside := func(p *TurningPoint, of func(*TurningPoint) *Reruns) string {
+		text := fmt.Sprintf("%s reruns violate %s", of(p).words(), x.Property)
 		if b := x.before(p); b != nil {
-			return fmt.Sprintf("%s reruns violate %s; one event earlier %s", of(p).words(), x.Property, of(b).words())
+			text += fmt.Sprintf("; one event earlier %s", of(b).words())
 		}
-		return fmt.Sprintf("%s reruns violate %s", of(p).words(), x.Property)
+		if least := x.least(p, of); least.share() < of(p).share() {
+			text += fmt.Sprintf("; at each later event at least %s", least.words())
+		}
+		return text
 	}
-	last, end := func(p *TurningPoint) *Reruns { return p.Last }, func(p *TurningPoint) *Reruns { return p.End }
 	certain, noReturn := x.Certain, x.NoReturn
 	switch {
 	case certain != nil && certain.Event == 0:
@@ -186,6 +209,13 @@ func (x *Explanation) Moments() (list []Moment) {
 		if noReturn != nil {
 			line(noReturn, "Point of no return: even if all faults end at this moment, "+beside(noReturn, end)+".", true)
 		}
+	}
+	if x.Rise != nil {
+		b, before := x.before(x.Rise), "0"
+		if b != nil {
+			before = b.Last.words()
+		}
+		line(x.Rise, fmt.Sprintf("The largest step: the share rises from %s to %s reruns.", before, x.Rise.Last.words()), false)
 	}
 	line(&x.Seen, "Here the violation is seen.", false)
 	return list
@@ -209,9 +239,26 @@ func (x *Explanation) Lead() string {
 	return "It was a matter of chance to the last event."
 }
 
-// Odds are what a picture shows of it.
+// Basis says what that rests on.
+func (x *Explanation) Basis() string {
+	p := x.NoReturn
+	if p == nil {
+		p = x.Certain
+	}
+	if p == nil {
+		return ""
+	}
+	how, r := "ended at that moment", p.End
+	if x.NoReturn == nil {
+		how, r = "lasted", p.Last
+	}
+	return fmt.Sprintf("The run was made again as it was until then, and what follows was drawn anew: %s reruns in which all faults %s violate %s.",
+		r.words(), how, x.Property)
+}
+
+// odds are what a picture shows of it.
 func (x *Explanation) odds() *picture.Odds {
-	o := &picture.Odds{}
+	o := &picture.Odds{Property: plain.Clip(string(x.Property), 40)}
 	for i := range x.Points {
 		p := &x.Points[i]
 		o.Steps = append(o.Steps, picture.OddsStep{At: time.Duration(p.At), Event: p.Event, What: p.What,
@@ -223,7 +270,13 @@ func (x *Explanation) odds() *picture.Odds {
 		}
 		return &picture.OddsMark{At: time.Duration(p.At), Event: p.Event, What: p.What}
 	}
-	o.Certain, o.NoReturn = mark(x.Certain), mark(x.NoReturn)
+	if x.Certain != nil {
+		o.Nearly = x.least(x.Certain, last).share() < 1
+	}
+	if x.NoReturn != nil {
+		o.NearlyLost = x.least(x.NoReturn, end).share() < 1
+	}
+	o.Rise, o.Certain, o.NoReturn = mark(x.Rise), mark(x.Certain), mark(x.NoReturn)
 	return o
 }
 
@@ -259,7 +312,7 @@ func (x *Explanation) curves(p *terminal.Printer) {
 	if len(x.Points) < 2 || width < least {
 		return
 	}
-	end := x.Points[len(x.Points)-1].At
+	until := x.Points[len(x.Points)-1].At
 	marks := levels
 	if !p.Unicode {
 		marks = []rune(".12345678#")
@@ -268,7 +321,7 @@ func (x *Explanation) curves(p *terminal.Printer) {
 		var line strings.Builder
 		at := 0
 		for column := range width {
-			for at+1 < len(x.Points) && x.Points[at+1].At*int64(width) <= end*int64(column+1) {
+			for at+1 < len(x.Points) && x.Points[at+1].At*int64(width) <= until*int64(column+1) {
 				at++
 			}
 			share := of(&x.Points[at]).share()
@@ -280,9 +333,9 @@ func (x *Explanation) curves(p *terminal.Printer) {
 		}
 		p.Print("  ", terminal.Pad(name, label), line.String(), "\n")
 	}
-	p.Print("\n  ", p.Paint(terminal.Faint, "How many reruns violate it, from each moment on (· none, █ all):"), "\n")
-	row("faults last", func(t *TurningPoint) *Reruns { return t.Last })
-	row("faults end", func(t *TurningPoint) *Reruns { return t.End })
-	last := words.Seconds(time.Duration(end))
-	p.Print("  ", strings.Repeat(" ", label), p.Paint(terminal.Faint, terminal.Pad("0 s", width-len(last))+last), "\n\n")
+	p.Print("\n  ", p.Paint(terminal.Faint, fmt.Sprintf("How many reruns violate it, from each moment on (%c none, %c all):", marks[0], marks[len(marks)-1])), "\n")
+	row("faults last", last)
+	row("faults end", end)
+	over := words.Seconds(time.Duration(until))
+	p.Print("  ", strings.Repeat(" ", label), p.Paint(terminal.Faint, terminal.Pad("0 s", width-len(over))+over), "\n\n")
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -41,6 +42,9 @@ func (m *moments) event(e *history.Event) string {
 	v := &e.Value
 	switch e.F {
 	case history.FaultBegin:
+		if !m.lasts(e) {
+			return faultWords(e) + " strikes"
+		}
 		return faultWords(e) + " begins"
 	case history.FaultEnd:
 		return faultWords(e) + " ends"
@@ -84,17 +88,29 @@ func (m *moments) event(e *history.Event) string {
 	if e.IsOp() {
 		return operationWords(e)
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s: %s %s %s", e.Process, e.F, v.Detail(), v.Target()))
+	return strings.TrimSpace(fmt.Sprintf("%s tells %s %s", e.Process, v.Detail(), v.Target()))
+}
+
+// lasts reports that a fault has an end, or was to have one.
+func (m *moments) lasts(e *history.Event) bool {
+	return e.Value.Planned().IsSet() || slices.ContainsFunc(m.h.Events[e.Index:], func(later history.Event) bool {
+		return later.F == history.FaultEnd && later.Value.ID() == e.Value.ID()
+	})
 }
 
 // faultWords name a fault: "the pause of c1".
 func faultWords(e *history.Event) string {
-	text := "the " + e.Value.Fault()
+	text := "the " + cmp.Or(faultNouns[e.Value.Fault()], e.Value.Fault())
 	if target := e.Value.Target(); target != "" {
 		text += " of " + plain.Clip(target, 40)
 	}
 	return text
 }
+
+// faultNouns name the kinds of faults whose own name is no noun.
+var faultNouns = map[string]string{"clock": "clock change", "evict": "eviction", "fill": "filling", "flush": "flushing", "promote": "promotion",
+	"move-slot": "move of the slot", "refuse": "refusal", "limit-data": "limit of data", "slow-close": "slow close",
+	"hold-message": "held message", "lose-answer": "lost answer"}
 
 // operationWords tell an event of an operation.
 func operationWords(e *history.Event) string {

@@ -88,6 +88,9 @@ func Run(ctx context.Context, s *scenario.Scenario, v *report.Variant, o Options
 	if at := turned.NoReturn(explore.LiftedOf); at < len(x.Points) {
 		x.NoReturn = &x.Points[at]
 	}
+	if at := turned.Rise(explore.StayOf); at < len(x.Points) && (x.Certain == nil || x.Points[at].Event < x.Certain.Event) {
+		x.Rise = &x.Points[at]
+	}
 	x.Describe(v.History)
 	return x, nil
 }

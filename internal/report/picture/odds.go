@@ -7,9 +7,14 @@ import (
 
 // Odds are how many reruns of a run violate a property, from each of its moments on.
 type Odds struct {
-	Steps []OddsStep
+	Property string
+	Steps    []OddsStep
 	// Certain is from when on all do if the faults last, NoReturn from when on all do even if they end at that moment; nil: from none.
 	Certain, NoReturn *OddsMark
+	// Nearly and NearlyLost: from Certain, or NoReturn, on not quite all do.
+	Nearly, NearlyLost bool
+	// Rise is when the share rises most if the faults last, where that is before Certain.
+	Rise *OddsMark
 }
 
 // OddsStep is from an event on, until the next: which share of the reruns violates the property, from 0 to 1, and in words, if the faults
@@ -44,7 +49,7 @@ func (e *easel) odds() {
 		return
 	}
 	e.y += groupGap
-	l := lane{Kind: "odds", Name: "reruns", H: oddsHeight, Subs: []sub{{oddsTop + 10, "100 %"}, {oddsTop + oddsFull, "0 %"}}}
+	l := lane{Kind: "odds", Name: "reruns", H: oddsHeight, Subs: []sub{{oddsTop + 10, "all violate"}, {oddsTop + oddsFull, "none"}}}
 	end := max(e.scene.End, e.view.To)
 	ground := bar("odds-ground", Span{o.Steps[0].At, end}, oddsTop, oddsFull)
 	ground.Title = "the share of the reruns that violate the property, from each moment on"
@@ -101,16 +106,24 @@ func (e *easel) oddsZones(l *lane, o *Odds, end time.Duration) {
 	if o.Certain != nil {
 		certain = min(o.Certain.At, sure)
 	}
-	zone(begin, certain, "odds-open", "not certain yet", "open")
-	zone(certain, sure, "odds-sure", "certain, unless the faults end", "unless faults end")
-	zone(sure, end, "odds-lost", "certain, whatever ends now", "certain")
+	open := []string{fmt.Sprintf("no rerun violates %s", o.Property), "no rerun violates it", "none"}
+	for i := range o.Steps {
+		if s := &o.Steps[i]; s.At < certain && s.Last > 0 {
+			open = []string{fmt.Sprintf("a matter of chance: some reruns violate %s", o.Property), "a matter of chance", "chance"}
+		}
+	}
+	word := map[bool]string{false: "certain", true: "nearly certain"}
+	zone(begin, certain, "odds-open", open...)
+	zone(certain, sure, "odds-sure", word[o.Nearly]+", unless the faults end", "unless faults end")
+	zone(sure, end, "odds-lost", word[o.NearlyLost]+", even if all faults end", word[o.NearlyLost])
 }
 
 // oddsMarks mark the moments, through the whole picture.
 func (e *easel) oddsMarks(l *lane, o *Odds) {
 	line := func(m *OddsMark, class, title string, rank int, texts ...string) {
-		s := at("line", class, m.At, axisHeight-e.y, 0)
-		s.Y, s.H = axisHeight-e.y, e.y-axisHeight+oddsTop+oddsFull
+		through := at("line", class, m.At, axisHeight, e.y-axisHeight)
+		e.behind.Shapes = append(e.behind.Shapes, through)
+		s := at("line", class, m.At, 0, oddsTop+oddsFull)
 		s.Event, s.Step, s.Title = m.Event, true, title+": "+m.What
 		s.beside(class+"-words", rank, []int{14}, texts...)
 		l.Shapes = append(l.Shapes, s)
@@ -119,7 +132,9 @@ func (e *easel) oddsMarks(l *lane, o *Odds) {
 	if noReturn != nil {
 		line(noReturn, "odds-no-return", "point of no return", rankOverlap, "point of no return: "+noReturn.What, "point of no return", "no return")
 	}
-	if certain != nil && (noReturn == nil || certain.At < noReturn.At) {
+	if o.Rise != nil {
+		line(o.Rise, "odds-certain", "the largest step", rankBroken, o.Rise.What)
+	} else if certain != nil && (noReturn == nil || certain.At < noReturn.At) {
 		line(certain, "odds-certain", "certain from here on, unless the faults end", rankBroken, certain.What)
 	}
 }

@@ -85,7 +85,7 @@ func (s *Subject) focus() Span {
 		}
 	}
 	if o := s.Odds; o != nil && found {
-		for _, m := range []*OddsMark{o.Certain, o.NoReturn} {
+		for _, m := range []*OddsMark{o.Rise, o.Certain, o.NoReturn} {
 			if m != nil {
 				include(m.At)
 			}

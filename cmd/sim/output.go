@@ -32,6 +32,7 @@ type outputs struct {
 	CorpusScore    corpus.Score       `json:"corpus check --answers"`
 	Doctor         doctored           `json:"doctor"`
 	Exhaust        exhausted          `json:"exhaust"`
+	Explain        report.Explanation `json:"explain"`
 	List           []listed           `json:"list"`
 	Lock           []listed           `json:"lock"`
 	Observe        keystory.Report    `json:"observe"`

@@ -263,6 +263,7 @@ func TestSchemasOfOutput(t *testing.T) {
 		{"exhaust plain.yaml --property exclusive-lease --json", app.ExitUnexpected, `"history"`},
 		{"run gc-pause --world virtual --seed 1 --json", app.ExitMet, ""},
 		{"check reports/latest/unfenced/history.jsonl --json", app.ExitUnexpected, `"counterexample"`},
+		{"explain reports/latest --reruns 10 --json", app.ExitMet, `"no_return"`},
 		{"check history.edn --model register --json", app.ExitUnexpected, `"first_bad"`},
 		{"corpus --out corpus --histories 20", app.ExitMet, "20 histories"},
 		{"corpus check corpus --json", app.ExitMet, `"compared"`},

@@ -64,7 +64,7 @@ func loadExplanation(dir string, v *report.Variant) *report.Explanation {
 		return nil
 	}
 	x, err := report.ReadExplanation(f, v.History)
-	if err != nil {
+	if err != nil || x.Variant != v.Name {
 		return nil // it can be made again
 	}
 	return x

@@ -29,6 +29,8 @@ type Options struct {
 	// Reruns are made in each of the two ways at an event at which their share changes; 0: Reruns. Events is at how many events at most; 0:
 	// events.
 	Reruns, Events int
+	// Few are made at other events; 0: few.
+	Few int
 	// Seed is that of the run.
 	Seed    uint64
 	Workers int
@@ -60,6 +62,9 @@ func Run(ctx context.Context, s *scenario.Scenario, v *report.Variant, o Options
 	if o.Events == 0 {
 		o.Events = events
 	}
+	if o.Few == 0 {
+		o.Few = few
+	}
 	last := len(v.History.Events) - 1
 	seen := p.SeenAt()
 	if seen < 0 || seen > last {
@@ -67,7 +72,7 @@ func Run(ctx context.Context, s *scenario.Scenario, v *report.Variant, o Options
 	}
 	made := 0
 	t := explore.Turning{Scenario: s.Name, Variant: s.Variants[at], Seed: o.Seed, Property: p.Name, History: v.History, Seen: seen,
-		Reruns: o.Reruns, Few: few, Events: o.Events, Workers: o.Workers, Place: o.Place,
+		Reruns: o.Reruns, Few: o.Few, Events: o.Events, Workers: o.Workers, Place: o.Place,
 		Progress: func(reruns int) {
 			if made = reruns; o.Progress != nil {
 				o.Progress(reruns)

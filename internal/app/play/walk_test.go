@@ -299,15 +299,43 @@ func TestReadable(t *testing.T) {
 	b.Print(chromedp.PaperA4)
 }
 
+// The point of no return is found when a button is pressed, and forgotten with the next change.
+func TestPointOfNoReturn(t *testing.T) {
+	b, _ := open(t, "#scenario=gc-pause&variant=unfenced&seed=7")
+	const shown = `[Boolean(document.querySelector(".stage .odds-no-return")), document.querySelector(".explained").textContent].join(" ")`
+	settled(b)
+	if got := tab.Eval[string](b, shown); got != "false " {
+		t.Errorf("before: %s", got)
+	}
+	press := func(name string) {
+		tab.Eval[any](b, fmt.Sprintf(`[...document.querySelectorAll(".play button")].find((b) => b.textContent === %q).click()`, name))
+		settled(b)
+	}
+	press("Point of no return")
+	if got := tab.Eval[string](b, shown); !strings.HasPrefix(got, "true From 0.303 s on (the pause of c1 begins) it was certain") {
+		t.Errorf("explained: %s", got)
+	}
+	b.Readable("playground, explained", func() { settled(b) })
+	press("+") // the next seed
+	if got := tab.Eval[string](b, shown); got != "false " {
+		t.Errorf("of another run: %s", got)
+	}
+	press("Point of no return")
+	press("Point of no return")
+	if got := tab.Eval[string](b, shown); got != "false " {
+		t.Errorf("after two presses: %s", got)
+	}
+}
+
 func TestTextIsReadable(t *testing.T) {
 	b, _ := open(t, "#scenario=gc-pause")
 	b.Do(chromedp.Click(chromedp.CSS(`[data-pane=yaml]`)))
 	b.Readable("playground, YAML", func() { settled(b) })
 }
 
-// The page is one file of less than 4.6 MB.
+// The page is one file of less than 4.65 MB.
 func TestSize(t *testing.T) {
-	if n := len(page(t)); n > 4_600_000 {
+	if n := len(page(t)); n > 4_650_000 {
 		t.Errorf("the page has %d bytes", n)
 	}
 }

@@ -231,3 +231,24 @@ func TestEveryScenarioCanBeMeasured(t *testing.T) {
 		})
 	}
 }
+
+// The point of no return of what is shown is found if that is asked for, and drawn.
+func TestExplain(t *testing.T) {
+	e := engine.Experiment{YAML: stalled, Seed: 7, ID: "p", Width: 900}
+	if a := engine.Play(t.Context(), e); a.Explained != nil || strings.Contains(a.Drawing.HTML, "odds-no-return") {
+		t.Error("explained without a question")
+	}
+	e.Explain = true
+	a := engine.Play(t.Context(), e)
+	if a.Explained == nil || !strings.Contains(a.Explained.Lead, "the pause of c1 begins") || !strings.Contains(a.Drawing.HTML, "odds-no-return") {
+		t.Fatalf("not explained: %+v %s", a.Explained, a.Error)
+	}
+	e.From, e.To = a.Drawing.From, a.Drawing.To/2
+	if again := engine.Play(t.Context(), e); *again.Explained != *a.Explained {
+		t.Errorf("another window, another explanation: %+v", again.Explained)
+	}
+	e.Changes = []scenario.Change{change(t, `["lock","ttl"]`, `"5s"`)}
+	if a := engine.Play(t.Context(), e); a.Explained != nil || a.Error != "" {
+		t.Errorf("nothing is violated: %+v %s", a.Explained, a.Error)
+	}
+}

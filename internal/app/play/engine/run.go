@@ -36,6 +36,8 @@ type Experiment struct {
 	Width int    `json:"width"`
 	From  int64  `json:"from"`
 	To    int64  `json:"to"`
+	// Explain: find from which event on what is violated was certain, and draw it.
+	Explain bool `json:"explain,omitempty"`
 }
 
 // Answer is what came of it.
@@ -58,6 +60,8 @@ type Answer struct {
 	Telling *report.Telling  `json:"telling,omitempty"`
 	Drawing *picture.Drawing `json:"drawing,omitempty"`
 	Faults  []Fault          `json:"faults,omitempty"`
+	// Explained is there if that was asked for, and something is violated.
+	Explained *Explained `json:"explained,omitempty"`
 	// RunMicros is how long all runs and judgements took, DrawMicros the drawing, in microseconds.
 	RunMicros  int64 `json:"runMicros"`
 	DrawMicros int64 `json:"drawMicros"`
@@ -176,6 +180,16 @@ func (a *Answer) run(ctx context.Context, s *scenario.Scenario, e *Experiment) {
 	}
 	told := report.Tell(v)
 	a.Telling, a.RunMicros = &told, time.Since(began).Microseconds()
+	if e.Explain {
+		x, err := latest.explain(ctx, s, v, e.Seed)
+		if err != nil {
+			a.Error = err.Error()
+			return
+		}
+		if v.Explained = x; x != nil {
+			a.Explained = &Explained{x.Lead(), x.Basis()}
+		}
+	}
 	began = time.Now()
 	drawing, err := picture.Draw(v.Subject(), picture.Options{ID: e.ID, Width: e.Width, From: time.Duration(e.From), To: time.Duration(e.To)})
 	if err != nil {

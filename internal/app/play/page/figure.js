@@ -4,21 +4,23 @@
 const dragAfter = 4, edge = 9;
 
 class Figure {
-  // show is told of another window, change of a fault that was moved, say of what is to be said.
-  constructor(id, { show, change, say }) {
+  // show is told of another window, explain that the point of no return is wanted or not, change of a fault that was moved, say of what is to be said.
+  constructor(id, { show, explain, change, say }) {
     Object.assign(this, { id, show, change, say });
     const button = (text, title, act) => el("button", { type: "button", title, "aria-label": title, onclick: act }, text);
     this.toolbar = el("div", { class: "toolbar", role: "toolbar", "aria-label": "What the picture shows" },
       el("span", { class: "group" }, button("First view", "Back to what matters (0)", () => this.key("0")), button("All", "Show the whole run (a)", () => this.key("a")),
         button("−", "Zoom out (-)", () => this.key("-")), button("+", "Zoom in (+)", () => this.key("+"))),
       el("span", { class: "group" }, button("←", "Earlier (left arrow)", () => this.key("ArrowLeft")), button("→", "Later (right arrow)", () => this.key("ArrowRight"))),
+      (this.explain = el("button", { type: "button", "aria-pressed": "false", title: "From which event on was the violation certain? Makes some hundred runs.", onclick: () => explain(this.explain.getAttribute("aria-pressed") !== "true") }, "Point of no return")),
       el("span", { class: "keys" }, "drag a fault to move it, its end to stretch it; keys: 0 a + − ← →"));
     this.strip = el("div", { class: "strip-faults", role: "group", "aria-label": "Faults: drag, or move with the arrow keys, with Shift for the length" });
     this.stage = el("div", { class: "stage", tabindex: 0, role: "region", "aria-label": "Picture of the run" });
     this.name = el("figcaption", { id: `${id}-name` });
+    this.explained = el("p", { class: "explained", role: "status" });
     this.summary = el("p", { class: "unseen" });
     this.notes = el("ul", { class: "notes" });
-    this.node = el("figure", { class: "picture-figure" }, this.name, this.toolbar, this.strip, this.stage, this.summary, this.notes);
+    this.node = el("figure", { class: "picture-figure" }, this.name, this.toolbar, this.explained, this.strip, this.stage, this.summary, this.notes);
     this.stage.addEventListener("keydown", (e) => {
       if (e.ctrlKey || e.metaKey || e.altKey || !this.key(e.key)) return;
       e.preventDefault();
@@ -79,6 +81,11 @@ class Figure {
     const doc = new DOMParser().parseFromString(drawing.html, "text/html");
     this.stage.replaceChildren(document.importNode(doc.body.firstElementChild, true));
     this.name.textContent = answer.variant === "default" ? "" : answer.variant;
+    const x = answer.explained;
+    this.explain.hidden = !answer.telling?.broke;
+    this.explain.setAttribute("aria-pressed", String(Boolean(x)));
+    this.explained.hidden = !x;
+    this.explained.replaceChildren(...(x ? [el("strong", {}, x.lead), " ", x.basis] : []));
     this.summary.textContent = drawing.summary;
     this.notes.replaceChildren(...(drawing.notes ?? []).map((n) => el("li", {}, n)));
     this.updateStrip();

@@ -57,7 +57,7 @@ class Playground {
     const change = (path, value) => this.change(path, value);
     this.form = new Form(this.offer, change);
     this.text = new TextPane((yaml) => this.typed(yaml));
-    this.figure = new Figure(this.id, { show: (window) => this.show(window), change, say: (words) => { this.said.textContent = words; } });
+    this.figure = new Figure(this.id, { show: (window) => this.show(window), explain: (wanted) => this.explain(wanted), change, say: (words) => { this.said.textContent = words; } });
     this.told = new Told((variant) => this.load({ variant }));
     const experiment = () => ({ yaml: this.state.yaml, variant: this.state.variant, seed: this.state.seed });
     this.search = new SearchPanel(this.second, experiment, (f) => this.load({ yaml: f.yaml, seed: f.seed, variant: "", window: null }));
@@ -99,11 +99,12 @@ class Playground {
   load(state) {
     if (state.yaml !== undefined && state.yaml !== this.state.yaml) this.changes.clear();
     Object.assign(this.state, Object.fromEntries(Object.entries(state).filter(([, v]) => v !== undefined)));
-    this.isTyped = false;
+    this.isTyped = this.explains = false;
     return this.run();
   }
 
   typed(yaml) {
+    this.explains = false;
     this.changes.clear();
     this.state.yaml = yaml;
     this.isTyped = true;
@@ -114,8 +115,17 @@ class Playground {
     const key = JSON.stringify(path);
     this.changes.delete(key);
     this.changes.set(key, { path, value });
-    this.isTyped = false;
+    this.isTyped = this.explains = false;
     this.run();
+  }
+
+  // explain asks for the point of no return of what is shown. It is forgotten with the next change, for it takes a while.
+  async explain(wanted) {
+    this.explains = wanted;
+    this.state.window = null; // what matters may lie elsewhere
+    this.said.textContent = wanted ? "Making the run again, from each of its events on …" : "";
+    await this.run();
+    if (wanted) this.said.textContent = "";
   }
 
   show(window) {
@@ -155,8 +165,8 @@ class Playground {
       const [from, to] = this.state.window ?? [0, 0];
       this.width = Math.round(this.figure.plot().width);
       try {
-        const answer = await this.engine.ask("play", { yaml, variant: this.state.variant, seed: this.state.seed, changes, id: this.id, width: this.width, from, to });
-        if (this.state.yaml !== yaml) continue; // another text came meanwhile
+        const answer = await this.engine.ask("play", { yaml, variant: this.state.variant, seed: this.state.seed, changes, id: this.id, width: this.width, from, to, explain: Boolean(this.explains) });
+        if (this.state.yaml !== yaml || (answer.explained && !this.explains)) continue; // another text came meanwhile
         this.state.yaml = answer.yaml;
         this.answer = Object.assign(answer, { offer: this.offer });
         this.update(answer);

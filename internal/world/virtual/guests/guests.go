@@ -103,6 +103,22 @@ func (w *guestWorld) Start(h world.Hooks) error {
 	return err
 }
 
+// Redraw lets what programs draw from now on depend on another seed, too.
+func (w *guestWorld) Redraw(seed uint64) {
+	w.World.Redraw(seed)
+	w.g.sup.Seed = seed
+	for _, s := range w.g.servers {
+		if s.running != nil && !s.running.HasEnded() {
+			s.running.Reseed()
+		}
+	}
+	for _, p := range w.g.clients {
+		if p.running != nil && !p.running.HasEnded() {
+			p.running.Reseed()
+		}
+	}
+}
+
 // Flush says, too, whether the run tells anything.
 func (w *guestWorld) Flush() error {
 	if err := w.unknown(); err != nil {

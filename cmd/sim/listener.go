@@ -72,7 +72,7 @@ func (l *listener) hear(e app.Event) {
 	case app.CorpusProgress:
 		l.meter(func() string { return fmt.Sprintf("%d of %s", e.Done, words.Count(e.Of, "history")) })
 	case app.ExplainProgress:
-		l.meter(func() string { return words.GroupedCount(e.Reruns, "rerun") })
+		l.meter(func() string { return words.Count(e.Reruns, "rerun") })
 	case app.SweepProgress:
 		l.meter(func() string { return fmt.Sprintf("%d of %s", e.Done, words.Count(e.Of, "point")) })
 	}

@@ -284,7 +284,7 @@ func (x *Explanation) odds() *picture.Odds {
 func WriteExplanation(w io.Writer, x *Explanation, o terminal.Options) error {
 	p := terminal.New(o)
 	p.Print(p.Paint(terminal.Strong, plain.Text(x.Scenario)), p.Paint(terminal.Faint, fmt.Sprintf("   %s   %s   seed %d   %s, %s",
-		plain.Text(x.Variant), x.Property, x.Seed, words.GroupedCount(x.Events, "event"), words.GroupedCount(x.Reruns, "rerun"))), "\n\n")
+		plain.Text(x.Variant), x.Property, x.Seed, words.Count(x.Events, "event"), words.Count(x.Reruns, "rerun"))), "\n\n")
 	for _, m := range x.Moments() {
 		tone := terminal.Faint
 		if m.Decisive {

@@ -152,15 +152,18 @@ func (s *seen) ownFault() bool {
 	return s.blame != checker.BlamesNothing && !slices.Contains(s.givenUp, s.blame)
 }
 
-// couldTell: it was not broken off, and the deciding property holds, or is not demanded. If it is not demanded, and is violated,
+// couldTell: it was not broken off, and the deciding property holds, or is not demanded. If it is not demanded, it must be known, unless a
+// design gives the guarantee up. If it is not demanded, and is violated,
 // the blame is on what the design gives up.
-func (s *seen) couldTell() bool {
+func (s *seen) couldTell(g scenario.Guarantee) bool {
 	verdict, ok := s.verdicts[s.deciding]
 	switch {
 	case s.broke || !ok:
 		return false
 	case s.demanded[s.deciding]:
 		return verdict == checker.Holds
+	case verdict == checker.Unknown && g.ByDesign() == "":
+		return false
 	}
 	return verdict != checker.Violated || slices.Contains(s.givenUp, s.blame)
 }
@@ -179,7 +182,7 @@ func naive(g scenario.Guarantee, variants []string, runs map[string][]*seen, l *
 		}
 		deciding := of[len(of)-1].deciding
 		demanded := of[0].demanded[deciding]
-		told, lostByDesign := countTold(of, deciding)
+		told, lostByDesign := countTold(g, of, deciding)
 		leading, confirmed, unconfirmed := leadingViolation(g, of, deciding, times)
 		shown := func(p checker.Property) bool { return confirmed[p] >= times }
 		if leading != "" && !shown(leading) || leading == "" && told == 0 && len(of) < 3 {
@@ -205,7 +208,7 @@ func naive(g scenario.Guarantee, variants []string, runs map[string][]*seen, l *
 			one.state, one.property = card.NotApplicable, ""
 		case told == 0:
 			one.state, one.property = card.Unknown, ""
-		case demanded:
+		case demanded, g.ByDesign() == "" && lastTold(g, of).verdicts[deciding] == checker.Holds:
 			one.state = card.Kept
 		default:
 			one.state, one.violated = card.ByDesign, lostByDesign
@@ -235,10 +238,20 @@ func speaksFor(g scenario.Guarantee, p, deciding checker.Property) bool {
 	return p == deciding || g == "exclusive" && p == checker.BackedGrant
 }
 
-// countTold counts the runs that could tell, and those in which the deciding property was lost by design.
-func countTold(of []*seen, deciding checker.Property) (told, lostByDesign int) {
+// lastTold is the last run that could tell.
+func lastTold(g scenario.Guarantee, of []*seen) (last *seen) {
 	for _, r := range of {
-		if r.couldTell() {
+		if r.couldTell(g) {
+			last = r
+		}
+	}
+	return last
+}
+
+// countTold counts the runs that could tell, and those in which the deciding property was lost by design.
+func countTold(g scenario.Guarantee, of []*seen, deciding checker.Property) (told, lostByDesign int) {
+	for _, r := range of {
+		if r.couldTell(g) {
 			told++
 		}
 		if r.verdicts[deciding] == checker.Violated && slices.Contains(r.givenUp, r.blame) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -219,14 +220,24 @@ func propertyWords(p *app.SoakProperty) string {
 	r := p.Rate()
 	text := fmt.Sprintf("in %d of %s: ", p.Violated, words.Count(p.Judged, "judged epoch"))
 	if p.Violated == 0 {
-		text += fmt.Sprintf("at most %.3g per million sections", 1e6*r.High)
+		text += "at most " + perMillion(r.High) + " per million sections"
 	} else {
-		text += fmt.Sprintf("%.3g per million sections (%.3g to %.3g)", 1e6*r.Share(), 1e6*r.Low, 1e6*r.High)
+		text += fmt.Sprintf("%s per million sections (%s to %s)", perMillion(r.Share()), perMillion(r.Low), perMillion(r.High))
 	}
 	if p.Doubted > 0 {
 		text += fmt.Sprintf("; %d by the lock's word alone", p.Doubted)
 	}
 	return text
+}
+
+// perMillion is a share of a million, with three digits that matter.
+func perMillion(share float64) string {
+	n := 1e6 * share
+	if n < 100 {
+		return fmt.Sprintf("%.3g", n)
+	}
+	step := math.Pow(10, math.Floor(math.Log10(n))-2)
+	return words.Grouped(uint64(math.Round(n/step) * step))
 }
 
 func struckWords(struck map[string]uint64) (list []string) {

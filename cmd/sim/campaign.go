@@ -204,7 +204,7 @@ func (w *works) lockFlag(c *cobra.Command) {
 func (w *works) endFlags(c *cobra.Command) {
 	c.Flags().StringVar(&w.out, "out", "",
 		"folder for what is found (default: found in the folder for reports; of work among real servers, one below campaigns/ there)")
-	c.Flags().StringVar(&w.html, "html", "", "also write a summary to this HTML page")
+	c.Flags().StringVar(&w.html, "html", "", "also write what came of it as an HTML page to this file")
 }
 
 // open opens the database; create: that of sim's own server may be made.

@@ -149,7 +149,7 @@ func newCampaignListCommand(a *cli) *cobra.Command {
 		},
 	}
 	databaseFlags(a, c, &w.Database)
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "print it as JSON on stdout")
 	return c
 }
 
@@ -179,7 +179,7 @@ counted once all runs before it are made, too.`,
 		},
 	}
 	databaseFlags(a, c, &w.Database)
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "print it as JSON on stdout")
 	return c
 }
 
@@ -254,7 +254,7 @@ search does. Without a number it is the newest campaign. The exit codes are thos
 	}
 	databaseFlags(a, c, &w.Database)
 	w.endFlags(c)
-	c.Flags().BoolVar(&w.json, "json", false, "print what came of it as JSON, as sim search or sim audit does")
+	c.Flags().BoolVar(&w.json, "json", false, "print what came of it as JSON on stdout, as sim search or sim audit does")
 	return c
 }
 

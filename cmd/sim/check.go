@@ -61,8 +61,8 @@ flags or a file that cannot be read as a history.`,
 	c.Flags().Int64Var(&r.Memory, "memory", r.Memory, "give up above this much memory, in MiB; the verdict is then undecided")
 	c.Flags().IntVar(&r.Permits, "permits", r.Permits, "how many permits the semaphore has")
 	c.Flags().IntVar(&r.Reentrancy, "reentrancy", 0, "how many times an owner may acquire a re-entrant lock; 0: any number of times")
-	c.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON for each history")
-	c.Flags().StringVar(&html, "html", "", "write the result as an HTML page to this file (one history only)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON on stdout, one line for each history")
+	c.Flags().StringVar(&html, "html", "", "also write the result as an HTML page to this file (one history only)")
 	registerWords(c, "model", evidence.Models())
 	registerWords(c, "format", words.Texts(evidence.Formats()))
 	return c

@@ -320,6 +320,7 @@ without fencing tokens.`,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetHelpFunc(a.help)
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.layOut(c) }
 	root.AddCommand(newRunCommand(a), newSearchCommand(a), newSoakCommand(a), newExhaustCommand(a), newReplayCommand(a), newSweepCommand(a), newWatchCommand(a),

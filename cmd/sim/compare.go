@@ -79,6 +79,7 @@ same, but not as expected any more, because the expectation changed.`,
 	}
 	c.Flags().StringVar(&format, "format", "text", "text, json, html or pdf (which needs Chromium or Chrome)")
 	c.Flags().StringVarP(&out, "output", "o", "", "write to this file instead of stdout")
+	addJSON(c)
 	registerWords(c, "format", []string{"text", "json", "html", "pdf"})
 	return c
 }

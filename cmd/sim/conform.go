@@ -75,7 +75,7 @@ something, 5 internal error, 130 interrupted.`,
 	redisFlag(c, &r.Redis)
 	c.Flags().BoolVar(&allowPrograms, "allow-programs", false, "allow the lock program that sim.yaml names; read it first")
 	c.Flags().BoolVarP(&p.verbose, "verbose", "v", false, "print every line of the conversations (on stderr, with --json)")
-	c.Flags().BoolVar(&p.json, "json", false, "print the result as JSON")
+	c.Flags().BoolVar(&p.json, "json", false, "print the result as JSON on stdout")
 	return c
 }
 

@@ -71,7 +71,7 @@ that is no corpus. An answer that is only undecided, or missing, is not wrong.`,
 		},
 	}
 	c.Flags().StringVar(&answers, "answers", "", "a file with the answers of another checker")
-	c.Flags().BoolVar(&asJSON, "json", false, "print what came of it as JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "print what came of it as JSON on stdout")
 	return c
 }
 

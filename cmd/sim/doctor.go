@@ -39,7 +39,7 @@ and the rest if sim cleaner was killed, too: the next live run removes it, or --
 			return a.doctor(c.Context(), asJSON)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print the list as JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the list as JSON on stdout")
 	c.Flags().BoolVar(&clean, "clean", false, "remove what killed runs left behind")
 	return c
 }

@@ -67,7 +67,7 @@ violates a property, 2 not exhausted or undecided, 3 bad scenario or flags,
 	c.Flags().Uint64Var(&f.most, "most", 1_000_000, "give up after this many schedules; 0: never")
 	c.Flags().DurationVar(&f.lasts, "for", 0, "give up after this time (default: never)")
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor)")
-	c.Flags().BoolVar(&f.json, "json", false, "print what came of it as JSON")
+	c.Flags().BoolVar(&f.json, "json", false, "print what came of it as JSON on stdout")
 	c.Flags().StringVar(&f.out, "out", filepath.Join(a.project.Out, "found"), "folder for the histories of violations")
 	return c
 }

@@ -16,7 +16,7 @@ import (
 
 // targetFlags say which variant of a scenario is explored, and for the sake of which properties.
 func targetFlags(c *cobra.Command, t *request.Target, usage string, standard ...checker.Property) {
-	list := func(names []checker.Property) string { return strings.Join(words.Texts(names), ",") }
+	list := func(names []checker.Property) string { return strings.Join(words.Texts(names), ", ") }
 	var semaphore scenario.Setup
 	semaphore.Lock.Permits = 2
 	c.Flags().StringVar(&t.Variant, "variant", "", "the variant to run (default: the first)")
@@ -78,4 +78,9 @@ func partOf(text string, seedGiven bool) (*request.Shard, error) {
 			Hint("--seed 42, or in CI the number of the job's run")
 	}
 	return &s, nil
+}
+
+// addJSON lets --json stand for --format json, as other commands have it.
+func addJSON(c *cobra.Command) {
+	c.Flags().BoolFunc("json", "print it as JSON: the same as --format json", func(string) error { return c.Flags().Set("format", "json") })
 }

@@ -100,7 +100,7 @@ the settings that only it reads; a fault not_here, if this machine lacks what it
 			return a.printList(list, asJSON)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print the list as JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the list as JSON on stdout")
 	return c
 }
 

@@ -53,7 +53,7 @@ Without a name, the locks are listed.`,
 	}
 	c.Flags().StringArrayVar(&switches, "switch", nil, "switch off a safety rule of the lock (repeatable); sim list switches lists them")
 	registerSwitches(c)
-	c.Flags().BoolVar(&asJSON, "json", false, "print the list of locks as JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the list of locks as JSON on stdout")
 	c.Flags().BoolVar(&obey, "obey", false,
 		"also switch off the rules that the options of the message \"setup\" name, as the scenario's own lock does")
 	return c

@@ -87,7 +87,7 @@ missing and nothing is worse; 3 the shards do not fit together, or are not all t
 		"annotate unexpected verdicts on stdout for GitHub Actions, and append the table to $GITHUB_STEP_SUMMARY (run)")
 	c.Flags().StringVar(&f.json, "json", "",
 		"write what came of it as JSON to this file (-: to standard output, and nothing else), as the shards' command prints it with --json")
-	c.Flags().StringVar(&f.html, "html", "", "write the page also to this file (run, search, sweep)")
+	c.Flags().StringVar(&f.html, "html", "", "also write what came of it as an HTML page to this file (run, search, sweep)")
 	c.Flags().StringVar(&f.csv, "csv", "", "write the rates to this CSV file (sweep)")
 	c.Flags().StringVar(&f.card, "card", "", "write card.json also to this file (audit)")
 	c.Flags().StringVar(&f.expect, "expect", "", "the card that is expected: the card.json of an earlier audit (audit)")

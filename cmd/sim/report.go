@@ -93,6 +93,7 @@ scenario, as they were judged. Then the exit code is 0.`,
 	c.Flags().BoolVar(&pdf, "pdf", false,
 		"write the whole page as a PDF file (default: report.pdf in the run's folder, index.pdf in that of many)")
 	c.Flags().StringVar(&variant, "variant", "", "the variant whose picture is wanted")
+	addJSON(c)
 	registerWords(c, "format", []string{"html", "text", "json", "junit", "markdown"})
 	return c
 }

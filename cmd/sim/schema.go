@@ -60,7 +60,7 @@ func newSchemaCommand(a *cli) *cobra.Command {
 			case "output":
 				return a.printIndented(outputSchema(outputMeaning))
 			default:
-				return app.Usagef("no schema of %q", topic).Hint("sim schema %s", strings.Join(topics, ", or sim schema "))
+				return app.Usagef("no schema of %q", topic).Unknown(topic, topics)
 			}
 		},
 	}

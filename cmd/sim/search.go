@@ -95,8 +95,8 @@ is kept).`,
 		"stop (exit code 5) if real servers differ from the model in a run that is found")
 	c.Flags().BoolVar(&allowPrograms, "allow-programs", false,
 		"allow the lock program that the scenario or sim.yaml names; read it first")
-	c.Flags().BoolVar(&asJSON, "json", false, "print what came of it as JSON")
-	c.Flags().StringVar(&html, "html", "", "also write a summary to this HTML page")
+	c.Flags().BoolVar(&asJSON, "json", false, "print what came of it as JSON on stdout")
+	c.Flags().StringVar(&html, "html", "", "also write what came of it as an HTML page to this file")
 	return c
 }
 
@@ -134,6 +134,6 @@ func searchFlags(c *cobra.Command, r *request.Search) {
 func drawingFlags(c *cobra.Command, d *explore.Drawing) {
 	c.Flags().BoolVar(&d.Bare, "bare", false, "leave out the scenario's own faults")
 	c.Flags().BoolVar(&d.Unguided, "unguided", false, "draw every schedule afresh; do not change earlier ones")
-	c.Flags().StringSliceVar(&d.Kinds, "kinds", nil, "the kinds of faults to draw (default: "+strings.Join(explore.Kinds(), ",")+")")
+	c.Flags().StringSliceVar(&d.Kinds, "kinds", nil, "the kinds of faults to draw (default: "+strings.Join(explore.Kinds(), ", ")+")")
 	registerList(c, "kinds", explore.Kinds())
 }

@@ -76,9 +76,9 @@ which is drawn again in each run.`,
 	c.Flags().IntVarP(&r.Jobs, "jobs", "j", r.Jobs, "how many runs at once (default: one for each processor)")
 	shardFlag(c, &shard)
 	c.Flags().StringVar(&r.Out, "out", r.Out, "folder in which a shard is stored (--shard)")
-	c.Flags().BoolVar(&files.json, "json", false, "print what was measured as JSON")
+	c.Flags().BoolVar(&files.json, "json", false, "print what was measured as JSON on stdout")
 	c.Flags().StringVar(&files.csv, "csv", "", "also write the rates to this CSV file")
-	c.Flags().StringVar(&files.html, "html", "", "also write the rates as a heat map to this HTML page")
+	c.Flags().StringVar(&files.html, "html", "", "also write the rates, with heat maps, as an HTML page to this file")
 	return c
 }
 

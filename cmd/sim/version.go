@@ -72,6 +72,6 @@ func newVersionCommand(a *cli) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print them as JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "print them as JSON on stdout")
 	return c
 }

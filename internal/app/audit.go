@@ -22,6 +22,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -285,6 +286,13 @@ func casesOf(r request.Audit) (battery, costs []*scenario.Scenario, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	cases := words.Texts(scenario.Guarantees()) // as they are, with a slash, or with a scenario
+	for _, g := range cases {
+		cases = append(cases, g+"/")
+	}
+	for _, s := range all {
+		cases = append(cases, audit.ID(s))
+	}
 	few := r.Case != "" || len(r.Guarantees) > 0
 	for _, s := range all {
 		switch {
@@ -297,7 +305,11 @@ func casesOf(r request.Audit) (battery, costs []*scenario.Scenario, err error) {
 		}
 	}
 	if len(battery)+len(costs) == 0 {
-		return nil, nil, Usagef("no case is left: --guarantee and --case fit none").Hint("sim list cases")
+		err := Usagef("no case is left: --guarantee and --case fit none")
+		if best := yamlform.Nearest(r.Case, cases); best != "" {
+			return nil, nil, err.Hint("did you mean %s?", best)
+		}
+		return nil, nil, err.Hint("sim list cases")
 	}
 	return battery, costs, nil
 }

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
@@ -18,7 +17,7 @@ func chosen(list []*scenario.Scenario, match string, tags []string) ([]*scenario
 	known := TagsOf(list)
 	for _, tag := range tags {
 		if !slices.Contains(known, tag) {
-			return nil, Usagef("--tag: no scenario here has the tag %q", tag).Hint("there are %s", strings.Join(known, ", "))
+			return nil, Usagef("--tag: no scenario here has the tag %q", tag).Unknown(tag, known)
 		}
 	}
 	if match == "" && len(tags) == 0 {

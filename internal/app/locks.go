@@ -34,8 +34,11 @@ func BuiltIn(name string, switches []string) (lock.Config, error) {
 	config, rules := scenario.StandardLock(name), algorithm.Mistakes.Rules()
 	for _, rule := range switches {
 		if !slices.Contains(rules, rule) {
-			return config, Usagef("--switch: %s has no rule %q", name, rule).
-				Hint("its rules are %s", cmp.Or(strings.Join(rules, ", "), "none"))
+			err := Usagef("--switch: %s has no rule %q", name, rule)
+			if len(rules) == 0 {
+				return config, err.Hint("its rules are none")
+			}
+			return config, err.Unknown(rule, rules)
 		}
 		config.Mistakes.SwitchOff(rule)
 	}

@@ -41,7 +41,7 @@ func VariantOf(s *scenario.Scenario, name string) (*scenario.Variant, error) {
 		}
 		names = append(names, s.Variants[i].Name)
 	}
-	return nil, Usagef("%s has no variant %q", s.Name, name).Hint("it has %s", strings.Join(names, ", "))
+	return nil, Usagef("%s has no variant %q", s.Name, name).Unknown(name, names)
 }
 
 // LoadTarget reads the scenario of a target for the virtual world, and finds its variant and the properties: those of the target, or else

@@ -59,7 +59,8 @@ Exit codes: 0 it is explained, 2 nothing is violated or the run does not come ag
 	c.Flags().StringVar(&f.Property, "property", "", "the violated property to explain (default: the one that the report tells of)")
 	c.Flags().IntVar(&f.Reruns, "reruns", 0,
 		"how many reruns to make, of each kind, at an event at which their share changes (default: 100, with real servers 20)")
-	c.Flags().StringVar(&f.Redis, "redis", "", "the redis-server or valkey-server of a run with real servers (default: the one on this machine)")
+	c.Flags().StringVar(&f.Redis, "redis", "",
+		"the redis-server or valkey-server of a run with real servers (default: the one on this machine)")
 	c.Flags().IntVarP(&f.Jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor)")
 	c.Flags().BoolVar(&f.json, "json", false, "print what was found as JSON")
 	c.Flags().StringVar(&f.svg, "svg", "", "write the picture to this file, too, - for stdout")

@@ -107,15 +107,17 @@ func violatedVariant(r *report.Result, name string) (*report.Variant, error) {
 }
 
 // placeToExplain chooses where reruns are made: where the run was. leave ends what is left of them.
-func (e *Env) placeToExplain(ctx context.Context, r *report.Result, v *report.Variant, s *scenario.Scenario, redis string, o *explain.Options,
-	l Listener) (leave func(), err error) {
+func (e *Env) placeToExplain(
+	ctx context.Context, r *report.Result, v *report.Variant, s *scenario.Scenario, redis string, o *explain.Options, l Listener,
+) (leave func(), err error) {
 	leave = func() {}
 	again := fmt.Sprintf("sim run %s --world virtual --seed %d makes one in virtual time", r.Scenario, r.Seed)
 	switch {
 	case r.World != request.Virtual:
 		return leave, Usagef("this run took real time: it cannot be made again as it was until some event").Hint("%s", again)
 	case v.Lock != nil:
-		return leave, Usagef("the lock of this run is a program, or takes the place of the scenario's: only runs of the scenario's own built-in lock are explained")
+		return leave, Usagef("the lock of this run is a program, or takes the place of the scenario's: " +
+			"only runs of the scenario's own built-in lock are explained")
 	case v.Interrupted:
 		return leave, Usagef("the run was interrupted: nobody knows how it would have ended")
 	case r.Versions["redis-upgrade"] != "":

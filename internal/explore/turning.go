@@ -36,8 +36,8 @@ type Turning struct {
 	Progress func(reruns int)
 }
 
-// Odds are what came of reruns from an event on: Stay where the faults that had begun went on as they were to, Lifted where they were lifted
-// at that moment.
+// Odds are what came of reruns from an event on: Stay where the faults that had begun went on as they were to, Lifted where they were
+// lifted at that moment.
 type Odds struct {
 	Event        int
 	Stay, Lifted Share
@@ -148,7 +148,8 @@ func (t *Turning) same(again *history.History) error {
 		}
 		a, b := &t.History.Events[i], &again.Events[i]
 		if a.Time != b.Time || a.Process != b.Process || a.F != b.F || a.Type != b.Type {
-			return fmt.Errorf("%w: its event %d is %s of %s at %v, and was %s of %s at %v", ErrNotAgain, i, b.F, b.Process, b.Time, a.F, a.Process, a.Time)
+			return fmt.Errorf("%w: its event %d is %s of %s at %v, and was %s of %s at %v", ErrNotAgain, i,
+				b.F, b.Process, b.Time, a.F, a.Process, a.Time)
 		}
 	}
 	if len(again.Events) > len(t.History.Events) {

@@ -32,8 +32,8 @@ type Explanation struct {
 	// Planned are runs with all faults of the scenario, and other seeds.
 	Planned Reruns `json:"planned"`
 	// Certain is the first event from which on, at it and at each later one, at least 95 % of the reruns violate the property where the faults
-	// that have begun go on as they were to. NoReturn is the first from which on as many do where these faults end at that moment. Rise is the event at
-	// which the share rises most where the faults go on, if that is before Certain.
+	// that have begun go on as they were to. NoReturn is the first from which on as many do where these faults end at that moment. Rise is
+	// the event at which the share rises most where the faults go on, if that is before Certain.
 	Rise     *TurningPoint `json:"rise,omitempty"`
 	Certain  *TurningPoint `json:"certain,omitempty"`
 	NoReturn *TurningPoint `json:"no_return,omitempty"`
@@ -196,17 +196,21 @@ func (x *Explanation) Moments() (list []Moment) {
 		}
 		return text
 	}
-	certain, noReturn := x.Certain, x.NoReturn
+	certain, noReturn, seen := x.Certain, x.NoReturn, "Here the violation is seen."
 	switch {
 	case certain != nil && certain.Event == 0:
 		line(certain, "No fault is needed: from the beginning "+beside(certain, last)+".", true)
+	case certain != nil && x.isSeenBy(certain):
+		seen += " Nothing was certain before: from here on " + beside(certain, last) + "."
 	case certain != nil && noReturn != nil && certain.Event == noReturn.Event:
 		line(noReturn, "Point of no return: from here on "+beside(noReturn, last)+". Ending the faults does not help.", true)
 	default:
 		if certain != nil {
 			line(certain, "Certain if the faults last: from here on "+beside(certain, last)+".", noReturn == nil)
 		}
-		if noReturn != nil {
+		if noReturn != nil && x.isSeenBy(noReturn) {
+			seen += " Until then an end of the faults could prevent it."
+		} else if noReturn != nil {
 			line(noReturn, "Point of no return: even if all faults end at this moment, "+beside(noReturn, end)+".", true)
 		}
 	}
@@ -217,24 +221,27 @@ func (x *Explanation) Moments() (list []Moment) {
 		}
 		line(x.Rise, fmt.Sprintf("The largest step: the share rises from %s to %s reruns.", before, x.Rise.Last.words()), false)
 	}
-	line(&x.Seen, "Here the violation is seen.", false)
+	line(&x.Seen, seen, false)
 	return list
 }
+
+// isSeenBy reports that the violation is there when an event happens.
+func (x *Explanation) isSeenBy(p *TurningPoint) bool { return p.Event >= x.Seen.Event }
 
 // Lead says it in one sentence.
 func (x *Explanation) Lead() string {
 	switch p := x.NoReturn; {
 	case x.Certain != nil && x.Certain.Event == 0:
 		return fmt.Sprintf("The lock violates %s without any fault: it was certain from the beginning.", x.Property)
+	case x.Certain != nil && x.isSeenBy(x.Certain):
+		return fmt.Sprintf("Nothing was certain before %s, when the violation was seen.", words.Seconds(time.Duration(x.Seen.At)))
+	case p != nil && x.Certain != nil && x.Certain.Event < p.Event && x.isSeenBy(p):
+		return fmt.Sprintf("From %s on (%s) it was certain unless the faults end.", words.Seconds(time.Duration(x.Certain.At)), x.Certain.What)
 	case p != nil && x.Certain != nil && x.Certain.Event < p.Event:
 		return fmt.Sprintf("From %s on (%s) it was certain unless the faults end; from %s on (%s) nothing helped any more.",
 			words.Seconds(time.Duration(x.Certain.At)), x.Certain.What, words.Seconds(time.Duration(p.At)), p.What)
-	case p != nil && p.Event >= x.Seen.Event:
-		return fmt.Sprintf("Nothing was certain before %s, when the violation was seen.", words.Seconds(time.Duration(x.Seen.At)))
 	case p != nil:
 		return fmt.Sprintf("The point of no return is at %s: %s.", words.Seconds(time.Duration(p.At)), p.What)
-	case x.Certain != nil:
-		return fmt.Sprintf("From %s on (%s) it was certain unless the faults end.", words.Seconds(time.Duration(x.Certain.At)), x.Certain.What)
 	}
 	return "It was a matter of chance to the last event."
 }
@@ -252,8 +259,8 @@ func (x *Explanation) Basis() string {
 	if x.NoReturn == nil {
 		how, r = "lasted", p.Last
 	}
-	return fmt.Sprintf("The run was made again as it was until then, and what follows was drawn anew: %s reruns in which all faults %s violate %s.",
-		r.words(), how, x.Property)
+	return fmt.Sprintf("The run was made again as it was until then, and what follows was drawn anew: "+
+		"%s reruns in which all faults %s violate %s.", r.words(), how, x.Property)
 }
 
 // odds are what a picture shows of it.
@@ -296,7 +303,8 @@ func WriteExplanation(w io.Writer, x *Explanation, o terminal.Options) error {
 		}
 	}
 	x.curves(p)
-	for _, text := range terminal.Wrap(fmt.Sprintf("With other seeds and all faults as planned, %s runs violate it.", x.Planned.words()), p.Width-2) {
+	planned := fmt.Sprintf("With other seeds and all faults as planned, %s runs violate it.", x.Planned.words())
+	for _, text := range terminal.Wrap(planned, p.Width-2) {
 		p.Print("  ", text, "\n")
 	}
 	return p.WriteAll(w)
@@ -333,7 +341,8 @@ func (x *Explanation) curves(p *terminal.Printer) {
 		}
 		p.Print("  ", terminal.Pad(name, label), line.String(), "\n")
 	}
-	p.Print("\n  ", p.Paint(terminal.Faint, fmt.Sprintf("How many reruns violate it, from each moment on (%c none, %c all):", marks[0], marks[len(marks)-1])), "\n")
+	what := fmt.Sprintf("How many reruns violate it, from each moment on (%c none, %c all):", marks[0], marks[len(marks)-1])
+	p.Print("\n  ", p.Paint(terminal.Faint, what), "\n")
 	row("faults last", last)
 	row("faults end", end)
 	over := words.Seconds(time.Duration(until))

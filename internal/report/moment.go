@@ -108,8 +108,8 @@ func faultWords(e *history.Event) string {
 }
 
 // faultNouns name the kinds of faults whose own name is no noun.
-var faultNouns = map[string]string{"clock": "clock change", "evict": "eviction", "fill": "filling", "flush": "flushing", "promote": "promotion",
-	"move-slot": "move of the slot", "refuse": "refusal", "limit-data": "limit of data", "slow-close": "slow close",
+var faultNouns = map[string]string{"clock": "clock change", "evict": "eviction", "fill": "filling", "flush": "flushing",
+	"promote": "promotion", "move-slot": "move of the slot", "refuse": "refusal", "limit-data": "limit of data", "slow-close": "slow close",
 	"hold-message": "held message", "lose-answer": "lost answer"}
 
 // operationWords tell an event of an operation.

@@ -54,8 +54,8 @@ type Config struct {
 	Progress func(phase string)
 }
 
-// Turn is a moment from which on a run in virtual time goes on otherwise than its seed has it: what is drawn is drawn from another seed, and
-// no further fault begins.
+// Turn is a moment from which on a run in virtual time goes on otherwise than its seed has it: what is drawn is drawn from another seed,
+// and no further fault begins.
 type Turn struct {
 	// After is the index of the last event that is as it was.
 	After int

@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
-// How many reruns are made where nobody says otherwise: in each of the two ways at an event at which their share changes, and at others; and
-// at how many events at most.
+// How many reruns are made where nobody says otherwise: in each of the two ways at an event at which their share changes, and at others;
+// and at how many events at most.
 const (
 	Reruns = 100
 	few    = 10

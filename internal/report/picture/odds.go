@@ -130,7 +130,8 @@ func (e *easel) oddsMarks(l *lane, o *Odds) {
 	}
 	certain, noReturn := o.Certain, o.NoReturn
 	if noReturn != nil {
-		line(noReturn, "odds-no-return", "point of no return", rankOverlap, "point of no return: "+noReturn.What, "point of no return", "no return")
+		const name = "point of no return"
+		line(noReturn, "odds-no-return", name, rankOverlap, name+": "+noReturn.What, name, "no return")
 	}
 	if o.Rise != nil {
 		line(o.Rise, "odds-certain", "the largest step", rankBroken, o.Rise.What)

@@ -240,7 +240,8 @@ func TestExplain(t *testing.T) {
 	}
 	e.Explain = true
 	a := engine.Play(t.Context(), e)
-	if a.Explained == nil || !strings.Contains(a.Explained.Lead, "the pause of c1 begins") || !strings.Contains(a.Drawing.HTML, "odds-no-return") {
+	if a.Explained == nil || !strings.Contains(a.Explained.Lead, "the pause of c1 begins") ||
+		!strings.Contains(a.Drawing.HTML, "odds-no-return") {
 		t.Fatalf("not explained: %+v %s", a.Explained, a.Error)
 	}
 	e.From, e.To = a.Drawing.From, a.Drawing.To/2

@@ -323,9 +323,9 @@ without fencing tokens.`,
 	root.SetHelpFunc(a.help)
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.layOut(c) }
-	root.AddCommand(newRunCommand(a), newSearchCommand(a), newSoakCommand(a), newExhaustCommand(a), newReplayCommand(a), newSweepCommand(a), newWatchCommand(a),
-		newCheckCommand(a), newCorpusCommand(a), newObserveCommand(a), newMergeCommand(a), newReportCommand(a), newCompareCommand(a), newExplainCommand(a),
-		newExportCommand(a),
+	root.AddCommand(newRunCommand(a), newSearchCommand(a), newSoakCommand(a), newExhaustCommand(a), newReplayCommand(a),
+		newSweepCommand(a), newWatchCommand(a), newCheckCommand(a), newCorpusCommand(a), newObserveCommand(a), newMergeCommand(a),
+		newReportCommand(a), newCompareCommand(a), newExplainCommand(a), newExportCommand(a),
 		newInitCommand(a), newServeCommand(a), newMCPCommand(a), newPlayCommand(a),
 		newListCommand(a), newNewCommand(a), newDoctorCommand(a), newSchemaCommand(a),
 		newVersionCommand(a), newManCommand(), newClientCommand(a), newLockCommand(a),

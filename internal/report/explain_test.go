@@ -65,7 +65,8 @@ func TestWriteExplanation(t *testing.T) {
 		"no fault": {explanation([7]int{100, 100, 100, 100, 100, 100, 100}, [7]int{100, 100, 100, 100, 100, 100, 100}, 0, 0),
 			"The lock violates exclusive-belief without any fault: it was certain from the beginning.", []string{"No fault is needed"}},
 		"chance to the end": {explanation([7]int{30, 30, 40, 50, 50, 60, 100}, [7]int{30, 30, 40, 50, 50, 60, 100}, 6, 6),
-			"Nothing was certain before 1.000 s, when the violation was seen.", []string{"Nothing was certain before: from here on 100 of 100", "earlier 60 of 100"}},
+			"Nothing was certain before 1.000 s, when the violation was seen.",
+			[]string{"Nothing was certain before: from here on 100 of 100", "earlier 60 of 100"}},
 	} {
 		if got := c.x.Lead(); got != c.lead {
 			t.Errorf("%s: %s", name, got)

@@ -229,7 +229,8 @@ func verdictOfAll(out *explore.Exhausted, v *explore.Verdicts) string {
 	case v.Holds == 0:
 		return "undecided: no schedule put it to the test"
 	case v.Unknown > 0:
-		return fmt.Sprintf("every schedule within these bounds: holds (%s of %s put it to the test)", words.Grouped(v.Holds), words.Grouped(out.Schedules))
+		return fmt.Sprintf("every schedule within these bounds: holds (%s of %s put it to the test)",
+			words.Grouped(v.Holds), words.Grouped(out.Schedules))
 	}
 	return "every schedule within these bounds: holds"
 }

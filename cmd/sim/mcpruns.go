@@ -189,7 +189,7 @@ type searchSight struct {
 	Reached int           `json:"reached"`
 	All     int           `json:"all"`
 	Never   []string      `json:"never,omitempty"`
-	Runs    []searchCount `json:"runs" jsonschema:"how many runs put each property to the test, had a fault of each kind take effect, or came by each state"`
+	Runs    []searchCount `json:"runs" jsonschema:"of each, how many runs reached it"`
 }
 
 type searchCount struct {

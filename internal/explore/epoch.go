@@ -157,7 +157,8 @@ func (m *Made) Check(s Search, first, runs uint64) error {
 		}
 	}
 	unknown := func(c Class) bool { return !slices.Contains(Waypoints(), c.Name) }
-	if slices.ContainsFunc(m.Part.Waypoints, unknown) || slices.ContainsFunc(m.Part.Faults, func(k KindRuns) bool { return !slices.Contains(allKinds, k.Kind) }) {
+	unknownKind := func(k KindRuns) bool { return !slices.Contains(allKinds, k.Kind) }
+	if slices.ContainsFunc(m.Part.Waypoints, unknown) || slices.ContainsFunc(m.Part.Faults, unknownKind) {
 		return errors.New("a range counts what no search counts")
 	}
 	if m.Lesson == nil {

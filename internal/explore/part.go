@@ -352,7 +352,8 @@ func (p *Part) checkClasses(runs uint64) string {
 		}
 	}
 	byKind := func(a, b KindRuns) int { return strings.Compare(a.Kind, b.Kind) }
-	if !slices.IsSortedFunc(p.Faults, byKind) || slices.ContainsFunc(p.Faults, func(k KindRuns) bool { return k.Began > k.Planned || k.Planned > runs }) {
+	tooMany := func(k KindRuns) bool { return k.Began > k.Planned || k.Planned > runs }
+	if !slices.IsSortedFunc(p.Faults, byKind) || slices.ContainsFunc(p.Faults, tooMany) {
 		return "its kinds of faults are not in order, or have too many runs"
 	}
 	ascending := slices.IsSortedFunc(p.Reasons, Reason.compare)

@@ -160,7 +160,8 @@ type stop struct {
 }
 
 func newWaypointTracker(h *history.Header) *waypointTracker {
-	return &waypointTracker{set: make([]uint64, len(h.Clients)), quorum: h.Quorum, owner: make([]string, len(h.Clients)), keyOf: make([]int, len(h.Nodes))}
+	return &waypointTracker{set: make([]uint64, len(h.Clients)), quorum: h.Quorum,
+		owner: make([]string, len(h.Clients)), keyOf: make([]int, len(h.Nodes))}
 }
 
 // noteWaypoints takes note of the waypoints that the run comes by with an event, and of the state of the lock at which

@@ -47,26 +47,51 @@ func TestWaypointsOfAHistory(t *testing.T) {
 		reached []int
 		events  []history.Event
 	}{
-		"one after the other":         {nil, []history.Event{asks("c1"), gets("c1"), asks("c2")}},
-		"both ask":                    {[]int{contended}, []history.Event{asks("c1"), asks("c2")}},
-		"it gives up":                 {[]int{gaveUp}, []history.Event{asks("c1"), does("c1", history.Acquire, history.Fail)}},
-		"nobody knows":                {nil, []history.Event{asks("c1"), does("c1", history.Acquire, history.Info)}},
-		"the answer was lost":         {[]int{answerLost}, []history.Event{asks("c1"), node("A", set, "c1"), does("c1", history.Acquire, history.Info)}},
-		"who waits is paused":         {[]int{overtook, contended}, []history.Event{asks("c1"), strikes(1, history.FaultBegin, pause, "c1"), asks("c2"), gets("c2")}},
-		"its pause is over":           {[]int{contended}, []history.Event{asks("c1"), strikes(1, history.FaultBegin, pause, "c1"), strikes(1, history.FaultEnd, "", ""), asks("c2"), gets("c2")}},
-		"another pause is over":       {[]int{overtook, contended}, []history.Event{asks("c1"), strikes(1, history.FaultBegin, pause, "c1"), strikes(2, history.FaultEnd, "", ""), asks("c2"), gets("c2")}},
-		"the holder is killed":        {[]int{stoppedHolding}, []history.Event{asks("c1"), gets("c1"), strikes(1, history.FaultBegin, history.Kills, "c1")}},
-		"the holder is slow":          {nil, []history.Event{asks("c1"), gets("c1"), strikes(1, history.FaultBegin, history.Delays, "c1")}},
-		"renewed after a release":     {[]int{renewedReleased}, []history.Event{node("A", set, "c1"), does("c1", history.Release, history.Invoke), node("A", history.KeyExtended, "c1")}},
-		"renewed, and asked again":    {nil, []history.Event{does("c1", history.Release, history.Invoke), asks("c1"), node("A", set, "c1"), node("A", history.KeyExtended, "c1")}},
-		"expired amid an extension":   {[]int{expiredRenewing}, []history.Event{node("A", set, "c1"), does("c1", history.Extend, history.Invoke), node("A", history.KeyExpired, "")}},
-		"expired after an extension":  {nil, []history.Event{node("A", set, "c1"), does("c1", history.Extend, history.Invoke), does("c1", history.Extend, history.OK), node("A", history.KeyExpired, "")}},
-		"an extension failed":         {[]int{learnedLoss}, []history.Event{does("c1", history.Extend, history.Invoke), does("c1", history.Extend, history.Fail)}},
-		"the lock told of its loss":   {[]int{learnedLoss}, []history.Event{does("c1", history.Lost, history.Info)}},
-		"another deletes the key":     {[]int{keyTaken}, []history.Event{node("A", set, "c1"), gets("c1"), node("A", history.KeyDeleted, "c2")}},
-		"its client deletes the key":  {nil, []history.Event{node("A", set, "c1"), gets("c1"), node("A", history.KeyDeleted, "c1")}},
-		"the key expires":             {[]int{endsWhileHeld}, []history.Event{node("A", set, "c1"), gets("c1"), node("A", history.KeyExpired, "")}},
-		"a restart":                   {[]int{restartedHeld}, []history.Event{gets("c1"), node("A", history.NodeDown, ""), node("A", history.NodeUp, "")}},
+		"one after the other": {nil, []history.Event{asks("c1"), gets("c1"), asks("c2")}},
+		"both ask":            {[]int{contended}, []history.Event{asks("c1"), asks("c2")}},
+		"it gives up":         {[]int{gaveUp}, []history.Event{asks("c1"), does("c1", history.Acquire, history.Fail)}},
+		"nobody knows":        {nil, []history.Event{asks("c1"), does("c1", history.Acquire, history.Info)}},
+		"the answer was lost": {[]int{answerLost}, []history.Event{
+			asks("c1"), node("A", set, "c1"), does("c1", history.Acquire, history.Info),
+		}},
+		"who waits is paused": {[]int{overtook, contended}, []history.Event{
+			asks("c1"), strikes(1, history.FaultBegin, pause, "c1"), asks("c2"), gets("c2"),
+		}},
+		"its pause is over": {[]int{contended}, []history.Event{
+			asks("c1"), strikes(1, history.FaultBegin, pause, "c1"), strikes(1, history.FaultEnd, "", ""), asks("c2"), gets("c2"),
+		}},
+		"another pause is over": {[]int{overtook, contended}, []history.Event{
+			asks("c1"), strikes(1, history.FaultBegin, pause, "c1"), strikes(2, history.FaultEnd, "", ""), asks("c2"), gets("c2"),
+		}},
+		"the holder is killed": {[]int{stoppedHolding}, []history.Event{
+			asks("c1"), gets("c1"), strikes(1, history.FaultBegin, history.Kills, "c1"),
+		}},
+		"the holder is slow": {nil, []history.Event{asks("c1"), gets("c1"), strikes(1, history.FaultBegin, history.Delays, "c1")}},
+		"renewed after a release": {[]int{renewedReleased}, []history.Event{
+			node("A", set, "c1"), does("c1", history.Release, history.Invoke), node("A", history.KeyExtended, "c1"),
+		}},
+		"renewed, and asked again": {nil, []history.Event{
+			does("c1", history.Release, history.Invoke), asks("c1"), node("A", set, "c1"), node("A", history.KeyExtended, "c1"),
+		}},
+		"expired amid an extension": {[]int{expiredRenewing}, []history.Event{
+			node("A", set, "c1"), does("c1", history.Extend, history.Invoke), node("A", history.KeyExpired, ""),
+		}},
+		"expired after an extension": {nil, []history.Event{
+			node("A", set, "c1"), does("c1", history.Extend, history.Invoke),
+			does("c1", history.Extend, history.OK), node("A", history.KeyExpired, ""),
+		}},
+		"an extension failed": {[]int{learnedLoss}, []history.Event{
+			does("c1", history.Extend, history.Invoke), does("c1", history.Extend, history.Fail),
+		}},
+		"the lock told of its loss":  {[]int{learnedLoss}, []history.Event{does("c1", history.Lost, history.Info)}},
+		"another deletes the key":    {[]int{keyTaken}, []history.Event{node("A", set, "c1"), gets("c1"), node("A", history.KeyDeleted, "c2")}},
+		"its client deletes the key": {nil, []history.Event{node("A", set, "c1"), gets("c1"), node("A", history.KeyDeleted, "c1")}},
+		"the key expires": {[]int{endsWhileHeld}, []history.Event{
+			node("A", set, "c1"), gets("c1"), node("A", history.KeyExpired, ""),
+		}},
+		"a restart": {[]int{restartedHeld}, []history.Event{
+			gets("c1"), node("A", history.NodeDown, ""), node("A", history.NodeUp, ""),
+		}},
 		"a restart, nobody has it":    {nil, []history.Event{node("A", history.NodeDown, ""), node("A", history.NodeUp, "")}},
 		"a promotion":                 {[]int{promotedHeld}, []history.Event{gets("c1"), node("B", history.NodePromoted, "")}},
 		"a promotion, nobody has it":  {nil, []history.Event{node("A", set, "c1"), node("B", history.NodePromoted, ""), node("B", set, "c1")}},
@@ -75,10 +100,18 @@ func TestWaypointsOfAHistory(t *testing.T) {
 		"by both nodes":               {nil, []history.Event{node("A", set, "c1"), node("B", set, "c1"), gets("c1")}},
 		"keys of two":                 {[]int{split}, []history.Event{node("A", set, "c1"), node("B", set, "c2")}},
 		"keys of two, then the other": {nil, []history.Event{node("A", set, "c1"), node("A", history.KeyDeleted, "c1"), node("B", set, "c2")}},
-		"a release leaves a key":      {[]int{releaseLeft}, []history.Event{node("A", set, "c1"), does("c1", history.Release, history.Invoke), does("c1", history.Release, history.OK)}},
-		"a restart forgets the key":   {nil, []history.Event{node("A", set, "c1"), node("A", history.NodeDown, ""), node("A", history.NodeUp, ""), does("c1", history.Release, history.OK)}},
-		"a restart keeps the key":     {[]int{releaseLeft}, []history.Event{node("A", set, "c1"), node("A", history.NodeDown, ""), node("A", history.NodeUp, ""), found, does("c1", history.Release, history.OK)}},
-		"nobody can tell of the key":  {nil, []history.Event{node("A", set, "c1"), node("A", history.KeyUnclear, "c1"), does("c1", history.Release, history.OK)}},
+		"a release leaves a key": {[]int{releaseLeft}, []history.Event{
+			node("A", set, "c1"), does("c1", history.Release, history.Invoke), does("c1", history.Release, history.OK),
+		}},
+		"a restart forgets the key": {nil, []history.Event{
+			node("A", set, "c1"), node("A", history.NodeDown, ""), node("A", history.NodeUp, ""), does("c1", history.Release, history.OK),
+		}},
+		"a restart keeps the key": {[]int{releaseLeft}, []history.Event{
+			node("A", set, "c1"), node("A", history.NodeDown, ""), node("A", history.NodeUp, ""), found, does("c1", history.Release, history.OK),
+		}},
+		"nobody can tell of the key": {nil, []history.Event{
+			node("A", set, "c1"), node("A", history.KeyUnclear, "c1"), does("c1", history.Release, history.OK),
+		}},
 	} {
 		want := uint(0)
 		for _, n := range c.reached {
@@ -86,7 +119,8 @@ func TestWaypointsOfAHistory(t *testing.T) {
 		}
 		h := &history.History{Header: history.Header{Clients: []string{"c1", "c2"}, Nodes: []string{"A", "B"}}, Events: c.events}
 		got := observe(h, nil, true).waypoints
-		if slices.ContainsFunc(c.events, func(e history.Event) bool { return e.F == history.Acquire && e.Type == history.OK }) && want>>grantedByPart&1 == 0 {
+		if slices.ContainsFunc(c.events, func(e history.Event) bool { return e.F == history.Acquire && e.Type == history.OK }) &&
+			want>>grantedByPart&1 == 0 {
 			got &^= 1 << grantedByPart // no case but that one is about how many nodes granted the lock
 		}
 		if got != want {
@@ -107,8 +141,10 @@ func wordsOf(set uint) (list []string) {
 func TestWaypointsAreReached(t *testing.T) {
 	reached := make(map[string]bool)
 	for text, impossible := range map[string][]int{
-		"nodes: {count: 3}\nlock: {algorithm: redlock-extend, ttl: 300ms}":                    {twoPrimaries, promotedHeld},
-		"nodes: {count: 1}\nlock: {algorithm: setnx-del}":                                     {twoPrimaries, renewedReleased, expiredRenewing, learnedLoss},
+		"nodes: {count: 3}\nlock: {algorithm: redlock-extend, ttl: 300ms}": {twoPrimaries, promotedHeld},
+		"nodes: {count: 1}\nlock: {algorithm: setnx-del}": {
+			twoPrimaries, renewedReleased, expiredRenewing, learnedLoss,
+		},
 		"nodes: {count: 2, topology: replicated}\nlock: {algorithm: watchdog, ttl: 300ms}":    {grantedByPart, split},
 		"nodes: {count: 1}\nlock: {algorithm: linearizable, ttl: 300ms}":                      {answerLost, endsWhileHeld, keyTaken, releaseLeft},
 		"nodes: {count: 1}\nlock: {algorithm: set-nx-px, ttl: 300ms}\nworkload: {clients: 1}": {contended, overtook, lateRelease},

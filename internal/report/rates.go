@@ -74,7 +74,8 @@ type CurvePoint struct {
 
 // Sight is one kind of thing that a search looks at: how many of how many it reached, and which it did not.
 type Sight struct {
-	// What is it, in the plural and the singular, One in a word, Link where the page has the figures, Reached what it means that one of them was reached.
+	// What is it, in the plural and the singular, One in a word, Link where the page has the figures, Reached
+	// what it means that one of them was reached.
 	What               [2]string
 	One, Link, Reached string
 	Seen               int
@@ -101,7 +102,8 @@ func (l *Looked) Sights() []Sight {
 		}
 		faults.add(f.Kind, f.Began, never)
 	}
-	states := Sight{What: [2]string{"states on the way to a violation", "state on the way to a violation"}, One: "state", Link: "states", Reached: "were reached"}
+	states := Sight{What: [2]string{"states on the way to a violation", "state on the way to a violation"},
+		One: "state", Link: "states", Reached: "were reached"}
 	for _, w := range l.Waypoints {
 		states.add(w.Name, w.Runs, w.Name)
 	}
@@ -132,7 +134,8 @@ func (s *Sight) Words() string {
 // Rarest are the lists with the rarest first.
 func (l *Looked) Rarest() Looked {
 	r := *l
-	r.Properties = slices.SortedStableFunc(slices.Values(l.Properties), func(a, b LookedProperty) int { return cmp.Compare(a.Judged, b.Judged) })
+	r.Properties = slices.SortedStableFunc(slices.Values(l.Properties),
+		func(a, b LookedProperty) int { return cmp.Compare(a.Judged, b.Judged) })
 	r.Faults = slices.SortedStableFunc(slices.Values(l.Faults), func(a, b LookedFault) int { return cmp.Compare(a.Began, b.Began) })
 	r.Waypoints = slices.SortedStableFunc(slices.Values(l.Waypoints), func(a, b Waypoint) int { return cmp.Compare(a.Runs, b.Runs) })
 	return r

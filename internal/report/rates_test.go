@@ -80,7 +80,8 @@ func TestSearchSaysWhatItNeverReached(t *testing.T) {
 	l.Properties, l.Waypoints, l.Faults = l.Properties[:1], l.Waypoints[:1], l.Faults[:1]
 	l.Curve[1].Behaviours = 20
 	page = write(l)
-	if strings.Contains(page, `class="never"`) || strings.Count(page, "nothing is left") != 3 || !strings.Contains(page, "what it did not draw, it did not see") ||
+	if strings.Contains(page, `class="never"`) || strings.Count(page, "nothing is left") != 3 ||
+		!strings.Contains(page, "what it did not draw, it did not see") ||
 		!strings.Contains(page, "new ones still come") {
 		t.Error("the page says that something was not reached, or that nothing is left")
 	}

@@ -153,8 +153,8 @@ func speaks(g scenario.Guarantee, p, deciding *report.PropertyResult) bool {
 	return deciding != nil && deciding.Name == p.Name || p.Name == checker.BackedGrant && g.Speaks(p.Name)
 }
 
-// doubts says why a run could not tell; empty: it could, as far as that goes. What is not demanded of the lock tells nothing either, where it is
-// not known and no design gives it up.
+// doubts says why a run could not tell; empty: it could, as far as that goes. What is not demanded of the lock tells nothing either,
+// where it is not known and no design gives it up.
 func (of *variantTally) doubts(g scenario.Guarantee, v *report.Variant, deciding *report.PropertyResult) string {
 	switch {
 	case v.TooSlow != "" && (v.Unknown != "" || deciding == nil || !deciding.Met):

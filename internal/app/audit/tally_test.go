@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
 
-// TestByDesignHasAReason: what is not demanded of a lock is by design only of a guarantee that says why a design gives it up. A program whose
-// run did not finish keeps running or not: nobody knows.
+// TestByDesignHasAReason: what is not demanded of a lock is by design only of a guarantee that says why a design gives it up. A program
+// whose run did not finish keeps running or not: nobody knows.
 func TestByDesignHasAReason(t *testing.T) {
 	for _, c := range []struct {
 		guarantee scenario.Guarantee
@@ -26,7 +26,8 @@ func TestByDesignHasAReason(t *testing.T) {
 			card.Kept, "None ended by itself."},
 		{"memory-loss", report.PropertyResult{Name: checker.ExclusiveLease, Verdict: checker.Unknown, Why: "the run did not finish"},
 			card.ByDesign, scenario.Guarantee("memory-loss").ByDesign()},
-		{"memory-loss", report.PropertyResult{Name: checker.ExclusiveLease, Verdict: checker.Unknown, Expected: checker.Holds, Why: "nobody asked"},
+		{"memory-loss", report.PropertyResult{Name: checker.ExclusiveLease, Verdict: checker.Unknown, Expected: checker.Holds,
+			Why: "nobody asked"},
 			card.Unknown, "Exclusive-lease is undecided: nobody asked."},
 	} {
 		one := &trial.Trial{Result: &report.Result{}}

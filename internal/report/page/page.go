@@ -85,7 +85,8 @@ func Write(w io.Writer, tmpl string, data any) error {
 // withFrame has the templates that all pages may use, and the functions.
 func withFrame() *template.Template {
 	t := template.New("").Funcs(template.FuncMap{"assets": theAssets, "missing": MissingShards,
-		"seconds": words.Seconds, "length": words.Length, "short": words.Duration, "count": words.Count[int], "grouped": words.Grouped[int], "grouped64": words.Grouped[uint64]})
+		"seconds": words.Seconds, "length": words.Length, "short": words.Duration,
+		"count": words.Count[int], "grouped": words.Grouped[int], "grouped64": words.Grouped[uint64]})
 	return template.Must(t.ParseFS(frame, "*.tmpl"))
 }
 

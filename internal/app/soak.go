@@ -25,8 +25,8 @@ type SoakResult struct {
 	Request request.Soak
 	// Scenario, Variant and Lock name what lived.
 	Scenario, Variant, Lock string
-	Properties     []checker.Property
-	Kinds          []string
+	Properties              []checker.Property
+	Kinds                   []string
 	SoakTally
 	// Known are the seeds of earlier soaks, and what became of each; Gained those that this one added.
 	Known, Gained []KnownSeed

@@ -37,6 +37,9 @@ progress is that each client gets the lock again when everything has healed. Onl
 		fmt.Fprintf(&b, "\nNot measured yet: %s.\n", strings.Join(missing, ", "))
 	}
 	b.WriteString(`
+What was looked into: gozero's client has a circuit breaker. After many errors it refuses requests by itself ("circuit breaker is open"), in this epoch for longer
+than the two seconds of ` + "`grant_within`" + ` after everything had healed. Errors of earlier epochs count, too, so the epoch alone does not show it.
+
 A program in Go collects its garbage seldom in virtual time, when it has 256 MiB: so its memory grows to that, and no further. sim's own is that of its
 heap, which it collects when it has grown to nine times what is in use.
 `)
@@ -76,7 +79,11 @@ func row(m *measured) string {
 		list = append(list, fmt.Sprintf("%d epochs failed: %s", r.Failed, strings.ReplaceAll(r.Failure, "|", "/")))
 	}
 	mib := func(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
-	return fmt.Sprintf("| %s | %.1f h | %d (%d), %d | %d | %s | %s | %.0f | %s, %s (%s, %s); %s, %s |\n", m.Name,
+	inUse := ""
+	if r.End.Heap > 0 { // what was measured before it was told has none
+		inUse = fmt.Sprintf(" (%.1f, %.1f MiB)", float64(r.Start.Heap)/(1<<20), float64(r.End.Heap)/(1<<20))
+	}
+	return fmt.Sprintf("| %s | %.1f h | %d (%d), %d | %d | %s | %s | %.0f | %s, %s%s; %s, %s |\n", m.Name,
 		time.Duration(r.Virtual*float64(time.Second)).Hours(), r.Epochs, r.Calm, r.Lives, r.Granted, strings.Join(violated, "; "),
-		strings.Join(list, "; "), r.Virtual/max(r.Took, 1), mib(r.Start.Own), mib(r.End.Own), mib(r.Start.Heap), mib(r.End.Heap), mib(r.Start.Children), mib(r.End.Children))
+		strings.Join(list, "; "), r.Virtual/max(r.Took, 1), mib(r.Start.Own), mib(r.End.Own), inUse, mib(r.Start.Children), mib(r.End.Children))
 }

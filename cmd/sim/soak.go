@@ -115,7 +115,8 @@ func soakFlags(c *cobra.Command, r *request.Soak) {
 	durationFlag(c, &r.For, "for", "how long the lock lives, in the time of its world")
 	durationFlag(c, &r.Length, "length", "how long an epoch is, about")
 	c.Flags().StringVar(&r.Seeds, "seeds", "", "a table of what soaks have found (JSON lines): it is asked first, and kept")
-	c.Flags().BoolVar(&r.Resume, "resume", false, "go on behind the last epoch of an earlier soak that had the same flags and folder, with a new life")
+	c.Flags().BoolVar(&r.Resume, "resume", false, 
+		"go on behind the last epoch of an earlier soak that had the same flags and folder, with a new life")
 	c.Flags().StringVar(&r.Out, "out", r.Out, "folder for what is found")
 }
 
@@ -125,8 +126,8 @@ func soakLine(r *app.SoakResult) string {
 	for _, p := range r.ByProperty {
 		violated += p.Violated
 	}
-	line := fmt.Sprintf("%s of the world's time, %s, %s, %s, %.0f times as fast as real time", inHours(r.Virtual), words.Count(r.Epochs, "epoch"),
-		words.Count(r.Granted, "section"), words.Count(violated+r.Progress.Violated, "violation"), r.Speed())
+	line := fmt.Sprintf("%s of the world's time, %s, %s, %s, %.0f times as fast as real time", inHours(r.Virtual),
+		words.Count(r.Epochs, "epoch"), words.Count(r.Granted, "section"), words.Count(violated+r.Progress.Violated, "violation"), r.Speed())
 	if left := time.Duration(r.Request.For) - r.Virtual; r.Request.For > 0 && left > 0 && r.Speed() > 0 {
 		line += fmt.Sprintf(", %v left", time.Duration(left.Seconds()/r.Speed()*float64(time.Second)).Round(time.Second))
 	}

@@ -57,8 +57,8 @@ type SoakTally struct {
 	life uint64
 }
 
-// SoakMemory is how much memory sim had, and the processes below it, in bytes. Heap is what of its own is in use: the rest it takes and gives
-// back as its garbage is collected.
+// SoakMemory is how much memory sim had, and the processes below it, in bytes. Heap is what of its own is in use: the rest it takes and
+// gives back as its garbage is collected.
 type SoakMemory struct {
 	Own      int64 `json:"own"`
 	Heap     int64 `json:"heap"`
@@ -235,8 +235,8 @@ func newSoakState(s *soaking) soakState {
 // soakIdentity is what makes a soak the same.
 func soakIdentity(s *soaking, seed uint64) string {
 	r, of := &s.soaked.Request, &s.out.Of
-	text := fmt.Sprintf("%s\n%s\n%s\n%s\n%s\n%+v\n%v\n%v\n%d", r.World, r.Nodes, r.Lock, of.Scenario.Text, of.Variant, of.Drawing, of.Properties,
-		r.Length, seed)
+	text := fmt.Sprintf("%s\n%s\n%s\n%s\n%s\n%+v\n%v\n%v\n%d", r.World, r.Nodes, r.Lock, of.Scenario.Text, of.Variant, of.Drawing,
+		of.Properties, r.Length, seed)
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
 }
 
@@ -257,8 +257,8 @@ func (f *soakState) load() (t SoakTally, err error) {
 		return t, Usagef("%s: %v", f.path, err).Hint("leave out --resume to start a new soak")
 	}
 	if stored.Of != f.of {
-		return t, Usagef("%s belongs to another soak: the scenario, --lock, --variant, --world, --nodes, --kinds, --property, --seed or --length was "+
-			"different", f.path).Hint("leave out --resume to start a new soak")
+		return t, Usagef("%s belongs to another soak: the scenario, --lock, --variant, --world, --nodes, --kinds, --property, --seed "+
+			"or --length was different", f.path).Hint("leave out --resume to start a new soak")
 	}
 	t = stored.Tally
 	if t.life = noLife; t.Struck == nil {

@@ -13,14 +13,16 @@ import (
 func TestAKeyOfAnEarlierRunIsHeldAgainstNobody(t *testing.T) {
 	properties := []checker.Property{checker.OwnerRelease, checker.BackedGrant, checker.ExclusiveLease, checker.NoOrphanLock}
 	for _, carried := range []bool{false, true} {
-		h := &history.History{Header: history.Header{Lock: "x", LockKey: "lock", Clients: []string{"c1"}, Nodes: []string{"A"}, TTL: 1e9, Carried: carried}}
+		h := &history.History{Header: history.Header{Lock: "x", LockKey: "lock", Clients: []string{"c1"}, Nodes: []string{"A"},
+			TTL: 1e9, Carried: carried}}
 		add := func(process string, kind history.Type, f history.F, v history.Value) {
 			h.Events = append(h.Events, history.Event{Index: int32(len(h.Events)), Process: process, Type: kind, F: f, Value: v})
 		}
 		add("A", history.Info, history.KeySet, history.Value{Key: "lock", Owner: "other", Client: map[bool]string{false: "c2"}[carried]})
 		add(history.RunProcess, history.Info, history.Phase, history.Value{Rare: &history.Rare{Detail: history.PhaseSafety}})
 		add("c1", history.Invoke, history.Acquire, history.Value{Section: 1})
-		add("c1", history.OK, history.Acquire, history.Value{Section: 1, Owner: "mine", Grant: &history.Grant{Nodes: []string{"A"}, ValidUntil: history.Some(1)}})
+		add("c1", history.OK, history.Acquire, history.Value{Section: 1, Owner: "mine",
+			Grant: &history.Grant{Nodes: []string{"A"}, ValidUntil: history.Some(1)}})
 		add("c1", history.Invoke, history.Release, history.Value{Section: 1})
 		add("A", history.Info, history.KeyDeleted, history.Value{Key: "lock", Owner: "other", Client: "c1"})
 		add("c1", history.OK, history.Release, history.Value{Section: 1, Owner: "mine"})
@@ -33,7 +35,8 @@ func TestAKeyOfAnEarlierRunIsHeldAgainstNobody(t *testing.T) {
 			if keys := f.Property != checker.ExclusiveLease; keys && carried && f.Verdict != checker.Unknown {
 				t.Errorf("%s is %v where keys were there from the start", f.Property, f.Verdict)
 			}
-			if !carried && slices.Contains([]checker.Property{checker.OwnerRelease, checker.BackedGrant}, f.Property) && f.Verdict != checker.Violated {
+			wrong := slices.Contains([]checker.Property{checker.OwnerRelease, checker.BackedGrant}, f.Property)
+			if !carried && wrong && f.Verdict != checker.Violated {
 				t.Errorf("%s is %v: %s", f.Property, f.Verdict, f.Why)
 			}
 		}

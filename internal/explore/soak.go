@@ -320,7 +320,8 @@ func (k *soaking) look(e *Epoch) {
 
 // judge judges an epoch by its own history.
 func (k *soaking) judge(ctx context.Context, e *Epoch, out *runner.Outcome) {
-	v := verdicts{findings: checker.Judge(ctx, e.History, k.Properties, k.bench.options(&e.Setup)), history: e.History, unfinished: out.TimedOut}
+	v := verdicts{history: e.History, unfinished: out.TimedOut}
+	v.findings = checker.Judge(ctx, e.History, k.Properties, k.bench.options(&e.Setup))
 	if out.TooSlow != "" {
 		v.excuse(out.TooSlow)
 	}

@@ -108,7 +108,8 @@ func TestTheSameSoakIsTheSameToTheByte(t *testing.T) {
 
 // A lock whose key has no end, and whose owner is killed, can be had by nobody from then on: each epoch says that, and nothing else.
 func TestAnOrphanOfAnEarlierEpochIsNotHeldAgainstALaterOne(t *testing.T) {
-	s := soakOf(t, "lock: {algorithm: setnx-pexpire, ttl: 1s, retry: {attempts: 5, delay: 100ms}}\nnodes: {count: 1, persistence: aof-always}\n"+
+	s := soakOf(t, "lock: {algorithm: setnx-pexpire, ttl: 1s, retry: {attempts: 5, delay: 100ms}}\n"+
+		"nodes: {count: 1, persistence: aof-always}\n"+
 		"workload: {clients: 2, think: 200ms, start: together}\ngrant_within: 2s\nfaults: {}\n",
 		checker.ExclusiveLease, checker.OwnerRelease, checker.NoOrphanLock, checker.BackedGrant)
 	s.Kinds = []string{"kill"}

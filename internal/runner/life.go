@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
-// Life is a world in which one run follows another: its epochs. The servers and the clients of an epoch are those of the one before, as that
-// has left them. Each epoch has faults of its own, ends with a roll call, and leaves a history that can be judged by itself.
+// Life is a world in which one run follows another: its epochs. The servers and the clients of an epoch are those of the one before, as
+// that has left them. Each epoch has faults of its own, ends with a roll call, and leaves a history that can be judged by itself.
 type Life struct {
 	w       world.World
 	now     *run
@@ -208,8 +208,8 @@ func leftKeys(h *history.History, now time.Duration) (left []history.Event) {
 	return left
 }
 
-// callRoll asks each client in turn for the lock, once what was promised has ended, and lets time pass until a further epoch could begin. done:
-// all clients have ended; false: some wait in vain, or have no answer.
+// callRoll asks each client in turn for the lock, once what was promised has ended, and lets time pass until a further epoch could begin.
+// done: all clients have ended; false: some wait in vain, or have no answer.
 func (r *run) callRoll(done bool) bool {
 	for _, s := range r.sessions {
 		if !s.done && r.w.Alive(s.name) {

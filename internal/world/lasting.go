@@ -1,6 +1,7 @@
 package world
 
-// Lasting is a world in which one run can follow another, on the same servers and with the same clients, each as the run before has left it.
+// Lasting is a world in which one run can follow another, on the same servers and with the same clients, each as the run before has left
+// it.
 type Lasting interface {
 	// AwaitInstant lets time pass until a run could begin: runs begin at instants of the day that all worlds share.
 	AwaitInstant()

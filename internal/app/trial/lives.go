@@ -63,7 +63,8 @@ func (l *virtualLife) Close() error {
 	return l.Life.Close()
 }
 
-// Live implements explore.Lives. In real time each epoch is a life of its own: the servers stay from one to the next, without what they know.
+// Live implements explore.Lives. In real time each epoch is a life of its own: the servers stay from one to the next, without what they
+// know.
 func (p *Place) Live(ctx context.Context, c runner.Config, _ []world.Power) (_ explore.Living, err error) {
 	if err := p.emptyFolder(); err != nil {
 		return nil, err
@@ -77,8 +78,8 @@ func (p *Place) Live(ctx context.Context, c runner.Config, _ []world.Power) (_ e
 	limited, l.cancel = context.WithTimeout(ctx, longestEpoch)
 	l.pace, l.endPace = machine.WatchPace()
 	c.Open = func(spec world.Spec) (world.World, error) {
-		return live.Open(limited, spec,
-			live.Options{ClientCommand: p.ClientCommand, Kept: &p.kept, Pace: l.pace, Options: server.Options{Nodes: server.Process, Redis: p.Redis}})
+		return live.Open(limited, spec, live.Options{ClientCommand: p.ClientCommand, Kept: &p.kept, Pace: l.pace,
+			Options: server.Options{Nodes: server.Process, Redis: p.Redis}})
 	}
 	if l.Life, err = runner.Live(c); err != nil {
 		l.end()

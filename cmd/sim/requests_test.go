@@ -18,7 +18,7 @@ func TestRequestsHaveFlags(t *testing.T) {
 	}{
 		{newRunCommand(a), &request.Run{}}, {newSearchCommand(a), &request.Search{}}, {newSweepCommand(a), &request.Sweep{}},
 		{newAuditCommand(a), &request.Audit{}}, {newConformCommand(a), &request.Conform{}}, {newCheckCommand(a), &request.Check{}},
-		{newCorpusCommand(a), &request.Corpus{}}, {newExplainCommand(a), &request.Explain{}},
+		{newCorpusCommand(a), &request.Corpus{}}, {newExplainCommand(a), &request.Explain{}}, {newSoakCommand(a), &request.Soak{}},
 	} {
 		names := request.Names(c.asked)
 		if len(names) == 0 {
@@ -35,7 +35,7 @@ func TestRequestsHaveFlags(t *testing.T) {
 // A request names a program; it never permits one. No flag that permits something is a field of a request.
 func TestRequestsPermitNothing(t *testing.T) {
 	for _, asked := range []any{&request.Run{}, &request.Search{}, &request.Sweep{}, &request.Audit{}, &request.Conform{}, &request.Check{},
-		&request.Corpus{}, &request.Explain{}} {
+		&request.Corpus{}, &request.Explain{}, &request.Soak{}} {
 		for _, name := range request.Names(asked) {
 			if strings.HasPrefix(name, "allow-") && name != "allow-undecided" || strings.Contains(name, "password") {
 				t.Errorf("%T has --%s", asked, name)

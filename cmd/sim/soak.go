@@ -115,7 +115,7 @@ func soakFlags(c *cobra.Command, r *request.Soak) {
 	durationFlag(c, &r.For, "for", "how long the lock lives, in the time of its world")
 	durationFlag(c, &r.Length, "length", "how long an epoch is, about")
 	c.Flags().StringVar(&r.Seeds, "seeds", "", "a table of what soaks have found (JSON lines): it is asked first, and kept")
-	c.Flags().BoolVar(&r.Resume, "resume", false, 
+	c.Flags().BoolVar(&r.Resume, "resume", false,
 		"go on behind the last epoch of an earlier soak that had the same flags and folder, with a new life")
 	c.Flags().StringVar(&r.Out, "out", r.Out, "folder for what is found")
 }

@@ -162,7 +162,7 @@ func heapInUse() int64 {
 	if metrics.Read(live); live[0].Value.Kind() != metrics.KindUint64 {
 		return 0
 	}
-	return int64(live[0].Value.Uint64()) //nolint:gosec // a size
+	return int64(live[0].Value.Uint64())
 }
 
 func (t *SoakTally) takeVerdicts(e *explore.Epoch) {

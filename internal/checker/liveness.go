@@ -271,11 +271,15 @@ func (j *judge) tellOfWait(story *story, s *starving, since int, bound time.Dura
 	case len(standing) > 0:
 		return keyGoes
 	}
-	others := func(o history.Op) bool {
-		return o.F == history.Acquire && o.Process != s.client && j.At(o.Call) < s.to && (o.Return < 0 || j.At(o.Return) > s.from)
-	}
-	if !slices.ContainsFunc(j.Ops, others) {
+	if j.asksAlone(s) {
 		return asksAgain
 	}
 	return givesWay
+}
+
+// asksAlone reports that nobody else asked for the lock while the client did in vain.
+func (j *judge) asksAlone(s *starving) bool {
+	return !slices.ContainsFunc(j.Ops, func(o history.Op) bool {
+		return o.F == history.Acquire && o.Process != s.client && j.At(o.Call) < s.to && (o.Return < 0 || j.At(o.Return) > s.from)
+	})
 }

@@ -81,7 +81,14 @@ func (s *Search) KindsDrawn() []string {
 		return nil
 	}
 	r := rand.New(rand.NewPCG(0, 0x6b696e6473))
-	none := func(kind string) bool { return len(d.add(r, nil, kind)) == 0 && len(d.add(r, nil, kind)) == 0 }
+	none := func(kind string) bool {
+		for range 2 {
+			if len(d.add(r, nil, kind)) > 0 {
+				return false
+			}
+		}
+		return true
+	}
 	return slices.DeleteFunc(slices.Clone(d.kinds), none)
 }
 

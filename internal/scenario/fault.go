@@ -53,7 +53,8 @@ var goesWith = map[string][]string{
 // happening is the key that says what happens; empty: none does, or more than one.
 func happening(p *nemesis.Passing) string {
 	what := ""
-	for _, given := range []struct{ key, value string }{{"point", p.Point}, {"sends", p.Sends}, {"answers", p.Answers}, {"pushes", p.Pushes}, {"tells", p.Tells}} {
+	for _, given := range []struct{ key, value string }{
+		{"point", p.Point}, {"sends", p.Sends}, {"answers", p.Answers}, {"pushes", p.Pushes}, {"tells", p.Tells}} {
 		if given.value == "" {
 			continue
 		}
@@ -268,7 +269,8 @@ func (r *FaultRules) checkPassing(d *decoder, path string, p *nemesis.Passing) {
 	if what == "" {
 		d.ProblemAt(path, "say in exactly one way what happens: point, sends, answers, pushes or tells").Hint =
 			"{client: c1, point: before-write}, " +
-				"{client: c1, sends: SET, to: A}, {node: A, answers: SET, to: c1}, {node: A, pushes: any, to: c1} or {sentinel: s1, tells: +switch-master}"
+				"{client: c1, sends: SET, to: A}, {node: A, answers: SET, to: c1}, {node: A, pushes: any, to: c1} or " +
+				"{sentinel: s1, tells: +switch-master}"
 		return
 	}
 	receivers, receiver := cast.Endpoints, "node"

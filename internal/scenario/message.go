@@ -25,16 +25,11 @@ var pushable = slices.Concat([]string{world.AnyCommand}, world.PushedWords(), co
 
 // checkMessage makes sure that there can be a message of the kind that is meant; what says whether it is sent, answers or is pushed.
 func (r *FaultRules) checkMessage(d *decoder, path, what string, p *nemesis.Passing) {
-	s := r.setup
-	algorithm, _ := lock.Lookup(s.Lock.Algorithm)
 	name := strings.ToUpper(p.Command())
 	switch {
-	case p.Pushes != "" && !slices.ContainsFunc(pushable, func(s string) bool { return strings.EqualFold(s, name) }):
-		d.ProblemAt(yamlform.Join(path, what), "never happens: no node pushes %s", yamlform.Clip(p.Pushes)).Suggest(p.Pushes, pushable)
-	case p.Pushes != "" && s.Lock.Program == nil && !algorithm.Wakes && d.Sound("lock.algorithm"):
-		d.ProblemAt(yamlform.Join(path, what), "never happens: nobody wakes those who wait for the lock %s", algorithm.Name).Hint =
-			"these locks wake them: " + strings.Join(locksThat(func(a lock.Algorithm) bool { return a.Wakes }), ", ")
-	case p.Pushes == "" && slices.Contains(world.PushedWords(), name):
+	case p.Pushes != "":
+		r.checkPush(d, yamlform.Join(path, what), p.Pushes)
+	case slices.Contains(world.PushedWords(), name):
 		d.ProblemAt(yamlform.Join(path, what), "never happens: %s is no command, but what a node pushes", name).Hint =
 			"{node: A, pushes: " + name + ", to: c1}"
 	case p.Answers != "" && p.To != "" && (name == "PUBLISH" || name == "SPUBLISH"):
@@ -63,6 +58,17 @@ func (r *FaultRules) checkMessage(d *decoder, path, what string, p *nemesis.Pass
 	}
 	if why := r.setup.asksNoNode(); why != "" && d.Sound("workload", "lock.algorithm", "fencing.tokens") {
 		d.ProblemAt(yamlform.Join(path, what), "never happens: no client sends anything to a node, %s", why)
+	}
+}
+
+// checkPush makes sure that a node can push what is named, to a client of the lock.
+func (r *FaultRules) checkPush(d *decoder, path, name string) {
+	algorithm, _ := lock.Lookup(r.setup.Lock.Algorithm)
+	if !slices.ContainsFunc(pushable, func(s string) bool { return strings.EqualFold(s, name) }) {
+		d.ProblemAt(path, "never happens: no node pushes %s", yamlform.Clip(name)).Suggest(name, pushable)
+	} else if r.setup.Lock.Program == nil && !algorithm.Wakes && d.Sound("lock.algorithm") {
+		d.ProblemAt(path, "never happens: nobody wakes those who wait for the lock %s", algorithm.Name).Hint =
+			"these locks wake them: " + strings.Join(locksThat(func(a lock.Algorithm) bool { return a.Wakes }), ", ")
 	}
 }
 

@@ -125,8 +125,8 @@ func (list Patterns) Fit(l Link, kind MessageKind, words []string, can command.C
 type Message struct {
 	Link Link
 	Kind MessageKind
-	// Words are the command's, of an answer those of the command that it answers, of what is pushed its own. Can is what it can do to the lock's key, where the
-	// run wants to know that.
+	// Words are the command's, of an answer those of the command that it answers, of what is pushed its own. Can is what it can do to
+	// the lock's key, where the 	// run wants to know that.
 	Words []string
 	Can   command.Can
 	// Disturb puts a disturbance in force on the message, and on all behind it on its

@@ -125,7 +125,8 @@ func Judge(h *history.History, properties []checker.Property, o checker.Options)
 	return verdicts
 }
 
-// meaningless: the property has no meaning for a semaphore, for a lock that stays after its release, or where keys were there from the start.
+// meaningless: the property has no meaning for a semaphore, for a lock that stays after its release, or where keys were there
+// from the start.
 func meaningless(h *history.History, p string) bool {
 	return (h.Header.Permits > 0 || h.Header.Modes) && slices.Contains(aboutOneHolder, p) ||
 		h.Header.AtLeast > 0 && slices.Contains(aboutFreeLocks, p) || h.Header.Carried && slices.Contains(aboutKeys, p)

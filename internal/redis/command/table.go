@@ -126,7 +126,8 @@ func Waits(words []string) bool {
 	if len(words) == 0 || !slices.ContainsFunc(Waiting(), func(name string) bool { return strings.EqualFold(name, words[0]) }) {
 		return false
 	}
-	return !strings.HasPrefix(strings.ToUpper(words[0]), "X") || slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, "block") })
+	blocks := func(w string) bool { return strings.EqualFold(w, "block") }
+	return !strings.HasPrefix(strings.ToUpper(words[0]), "X") || slices.ContainsFunc(words, blocks)
 }
 
 // makers also make the key where it is not there.

@@ -56,16 +56,7 @@ func (p *sound) element(n *html.Node) {
 			p.titles++
 		}
 	case "a":
-		href, linked := attribute(n, "href")
-		if class, _ := attribute(n, "class"); linked && !p.linked {
-			p.linked, p.skips = true, class == "skip"
-		}
-		if linked && spoken(n) == "" {
-			p.t.Errorf("%s: a link to %q has no name", p.page, href)
-		}
-		if id, local := strings.CutPrefix(href, "#"); linked && local && !p.ids[id] {
-			p.t.Errorf("%s: the link %q leads nowhere", p.page, href)
-		}
+		p.link(n)
 	case "button", "summary":
 		if spoken(n) == "" {
 			p.t.Errorf("%s: a %s has no name", p.page, n.Data)
@@ -101,6 +92,20 @@ func (p *sound) element(n *html.Node) {
 	}
 	if style, ok := attribute(n, "style"); ok {
 		p.t.Errorf("%s: a style %q that the policy forbids", p.page, style)
+	}
+}
+
+// link: a link has a name, and leads somewhere.
+func (p *sound) link(n *html.Node) {
+	href, linked := attribute(n, "href")
+	if class, _ := attribute(n, "class"); linked && !p.linked {
+		p.linked, p.skips = true, class == "skip"
+	}
+	if linked && spoken(n) == "" {
+		p.t.Errorf("%s: a link to %q has no name", p.page, href)
+	}
+	if id, local := strings.CutPrefix(href, "#"); linked && local && !p.ids[id] {
+		p.t.Errorf("%s: the link %q leads nowhere", p.page, href)
 	}
 }
 

@@ -14,7 +14,8 @@ func (k *call) awaitedByRun() bool {
 	l := k.link
 	hook := l.w.hooks.Message
 	answer := k.dir == answers
-	if len(l.awaits) == 0 || k.handshake || answer && (k.noScript || k.refused != "") || k.batch != nil && len(k.batch.commands)+len(k.batch.pushed) == 0 {
+	empty := k.batch != nil && len(k.batch.commands)+len(k.batch.pushed) == 0
+	if len(l.awaits) == 0 || k.handshake || answer && (k.noScript || k.refused != "") || empty {
 		return false
 	}
 	found := k.awaitedMessages(answer) // before the run, too: scripts become known then

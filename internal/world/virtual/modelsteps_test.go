@@ -185,7 +185,8 @@ var (
 
 // allKeys are the keys of all commands.
 func allKeys() []string {
-	ofResource := []string{permitsKey, lineKey, signalKey, lineKey + ":number", lineKey + ":w1", lineKey + ":w2", lineKey + ":w3", logKey, "resource:value", "resource:list", "resource:other", "resource:fence"}
+	ofResource := []string{permitsKey, lineKey, signalKey, lineKey + ":number", lineKey + ":w1", lineKey + ":w2", lineKey + ":w3",
+		logKey, "resource:value", "resource:list", "resource:other", "resource:fence"}
 	return slices.Concat(nodetest.Keys(), anyKeys, counterKeys, ofResource)
 }
 
@@ -336,11 +337,8 @@ func (d *drawer) script() command.Command {
 	case "uncount-reader":
 		return command.Eval(s, []string{d.of(counter, key)})
 	case "take-in-line":
-		args := []string{owner, ms, d.of("w1", "w2", "w3"), d.of("0", ms)}
-		if d.IntN(3) == 0 {
-			args = append(args, "once")
-		}
-		return command.Eval(s, []string{key, lineKey}, args...)
+		args := []string{owner, ms, d.of("w1", "w2", "w3"), d.of("0", ms), "once"}
+		return command.Eval(s, []string{key, lineKey}, args[:4+d.IntN(2)]...)
 	case "leave-line":
 		return command.Eval(s, []string{key, lineKey}, d.of("w1", "w2", "w3"))
 	case "delete-and-wake":

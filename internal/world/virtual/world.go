@@ -375,8 +375,8 @@ func (w *World) beginNow() {
 	w.guests.Begin()
 }
 
-// AwaitInstant lets time pass until a second is as far on as where no guests are, where a server may care. Where guests have the locks it is
-// a whole number of steps after they were started: some microseconds more or less, which they took to get ready, change nothing then.
+// AwaitInstant lets time pass until a second is as far on as where no guests are, where a server may care. Where guests have the locks it
+// is // a whole number of steps after they were started: some microseconds more or less, which they took to get ready, change nothing then.
 func (w *World) AwaitInstant() {
 	if w.locks != nil {
 		const step = 10 * time.Millisecond

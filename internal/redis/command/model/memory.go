@@ -394,26 +394,9 @@ func (m *Memory) Do(c *command.Command) command.Reply {
 		}
 		return command.IntReply(n)
 	case command.RPUSH:
-		if c.Malformed() {
-			return command.RefusedReply("ERR wrong number of arguments for 'rpush' command")
-		}
-		var n int64
-		for _, element := range c.Args {
-			n = m.RPush(c.Key, element)
-		}
-		if fault := m.takeFault(); fault != "" {
-			return command.RefusedReply(fault)
-		}
-		return command.IntReply(n)
+		return m.pushed(c)
 	case command.BLPOP: // who waits for an element is the node's affair
-		element, some := m.LPop(c.Key)
-		switch fault := m.takeFault(); {
-		case fault != "":
-			return command.RefusedReply(fault)
-		case !some:
-			return command.NilReply()
-		}
-		return command.ListReply(c.Key, element)
+		return m.popped(c.Key)
 	case command.LRANGE:
 		if i := m.Find(c.Key); i >= 0 && !m.Items[i].IsList {
 			return command.RefusedReply(ErrWrongType)
@@ -423,6 +406,31 @@ func (m *Memory) Do(c *command.Command) command.Reply {
 		return m.eval(c)
 	}
 	return command.RefusedReply("ERR unknown command '" + c.Op.String() + "'")
+}
+
+func (m *Memory) pushed(c *command.Command) command.Reply {
+	if c.Malformed() {
+		return command.RefusedReply("ERR wrong number of arguments for 'rpush' command")
+	}
+	var n int64
+	for _, element := range c.Args {
+		n = m.RPush(c.Key, element)
+	}
+	if fault := m.takeFault(); fault != "" {
+		return command.RefusedReply(fault)
+	}
+	return command.IntReply(n)
+}
+
+func (m *Memory) popped(key string) command.Reply {
+	element, some := m.LPop(key)
+	switch fault := m.takeFault(); {
+	case fault != "":
+		return command.RefusedReply(fault)
+	case !some:
+		return command.NilReply()
+	}
+	return command.ListReply(key, element)
 }
 
 func (m *Memory) set(c *command.Command) command.Reply {

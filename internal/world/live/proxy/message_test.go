@@ -99,8 +99,9 @@ func TestWhatIsAwaited(t *testing.T) {
 		"an invalidation": {pushed("INVALIDATE"), asSent("GET a"), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n" + "$1\r\nx\r\n", "invalidate "},
 		"an element that was waited for": {pushed("any"), asSent("BLPOP l 1") + asSent("BLPOP l 2") + asSent("LPOP l"),
 			"*-1\r\n*2\r\n$1\r\nl\r\n$1\r\nx\r\n$1\r\ny\r\n", "BLPOP l 2"},
-		"an error is no element":        {pushed("BLPOP"), asSent("BLPOP l 1"), "-WRONGTYPE\r\n", ""},
-		"the answer to one that waited": {answer("BLPOP"), asSent("BLPOP l 1") + asSent("BLPOP l 2"), "*-1\r\n*1\r\n$1\r\nx\r\n", "BLPOP l 1, BLPOP l 2"},
+		"an error is no element": {pushed("BLPOP"), asSent("BLPOP l 1"), "-WRONGTYPE\r\n", ""},
+		"the answer to one that waited": {answer("BLPOP"), asSent("BLPOP l 1") + asSent("BLPOP l 2"),
+			"*-1\r\n*1\r\n$1\r\nx\r\n", "BLPOP l 1, BLPOP l 2"},
 		"in version 3": {answer("GET"), asSent("SUBSCRIBE a b") + asSent("GET k"), ">3\r\n$9\r\nsubscribe\r\n" +
 			"$1\r\na\r\n:1\r\n>3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n>3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n$-1\r\n", "GET k"},
 		"a subscription refused":      {answer("GET"), asSent("SUBSCRIBE a b") + asSent("GET k"), "-NOPERM\r\n$-1\r\n", "GET k"},

@@ -164,7 +164,8 @@ func TestConnectionsAreKnownByTheirEnds(t *testing.T) {
 func TestHeldMessagesAreRead(t *testing.T) {
 	address, got := node(t)
 	p, held, release := New(), make(chan string), make(chan bool)
-	reader := &ConnReader{Names: true, Awaits: world.Patterns{{Command: "DEL"}, {Command: "GET", Kind: world.Answered}}, Go: func(f func()) { go f() },
+	reader := &ConnReader{Names: true, Awaits: world.Patterns{{Command: "DEL"}, {Command: "GET", Kind: world.Answered}},
+		Go:      func(f func()) { go f() },
 		Message: func(m world.Message) { held <- m.Words[0]; <-release }}
 	defer p.Close()
 	at, err := p.Open("c1", "A", to(address), reader)

@@ -11,14 +11,15 @@ func page(libraries []library, results []measured) string {
 	var b strings.Builder
 	b.WriteString(`# A simulated day of each lock library
 
-[sim soak](../guide/soak.md) lets the lock of each library of [libraries.json](../../adapters/libraries.json) live for 24 simulated hours: real servers
-and the library's own program in virtual time, with other faults every minute. ` + "`make soak`" + ` measures what is missing, and writes this page and
-[soak.json](soak.json).
+[sim soak](../guide/soak.md) lets the lock of each library of [libraries.json](../../adapters/libraries.json) live for 24 simulated hours:
+real servers and the library's own program in virtual time, with other faults every minute. ` + "`make soak`" + ` measures what is missing,
+and writes this page and [soak.json](soak.json).
 
-A violation counts once for each epoch that shows it, so a rate is the least that it can be. What a violation is: [properties](../reference/properties.md);
-progress is that each client gets the lock again when everything has healed. Only faults that a lock on Redis is meant to survive are drawn.
+A violation counts once for each epoch that shows it, so a rate is the least that it can be. What a violation is:
+[properties](../reference/properties.md); progress is that each client gets the lock again when everything has healed. Only faults that a lock on Redis is meant to survive are drawn.
 
-| lock | time | epochs (calm), lives | sections | violated, per million sections (95 %) | found | times real time | memory of sim after the first epoch, the last (in use); of servers and programs |
+| lock | time | epochs (calm), lives | sections | violated, per million sections (95 %) | found | times real time ` +
+		`| memory of sim after the first epoch, the last (in use); of servers and programs |
 |---|---|---|---|---|---|---|---|
 `)
 	measuredToo := make(map[string]bool)
@@ -37,8 +38,9 @@ progress is that each client gets the lock again when everything has healed. Onl
 		fmt.Fprintf(&b, "\nNot measured yet: %s.\n", strings.Join(missing, ", "))
 	}
 	b.WriteString(`
-What was looked into: gozero's client has a circuit breaker. After many errors it refuses requests by itself ("circuit breaker is open"), in this epoch for longer
-than the two seconds of ` + "`grant_within`" + ` after everything had healed. Errors of earlier epochs count, too, so the epoch alone does not show it.
+What was looked into: gozero's client has a circuit breaker. After many errors it refuses requests by itself ("circuit breaker is open"),
+in this epoch for longer than the two seconds of ` + "`grant_within`" + ` after everything had healed.
+Errors of earlier epochs count, too, so the epoch alone does not show it.
 
 A program in Go collects its garbage seldom in virtual time, when it has 256 MiB: so its memory grows to that, and no further. sim's own is that of its
 heap, which it collects when it has grown to nine times what is in use.

@@ -264,6 +264,9 @@ func tellLooked(l *report.Looked) (list []searchSight) {
 		for _, never := range s.Never {
 			one.Never = append(one.Never, fit(never))
 		}
+		for _, o := range s.LeftOut {
+			one.Never = append(one.Never, fit(fmt.Sprintf("%s: not drawn at all: %s", o.Kind, o.Why)))
+		}
 		for _, c := range s.Counts {
 			one.Runs = append(one.Runs, searchCount{c.Name, c.Runs})
 		}

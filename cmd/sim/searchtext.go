@@ -164,9 +164,12 @@ const mostNever = 8
 // printLooked says what a search looked at, and what it never reached.
 func (a *cli) printLooked(l *report.Looked) {
 	out := plain.Lines{Writer: a.stdout}
-	var seen, never []string
+	var seen, never, left []string
 	for _, s := range l.Sights() {
 		seen = append(seen, s.Words())
+		if text := s.NotDrawn(); text != "" {
+			left = append(left, s.What[0]+" "+text)
+		}
 		for _, one := range s.Never {
 			never = append(never, s.One+" "+one)
 		}
@@ -180,6 +183,9 @@ func (a *cli) printLooked(l *report.Looked) {
 	}
 	if more := len(never) - mostNever; more > 0 {
 		fmt.Fprintf(out, "  never      and %d more: --html FILE writes a page with all of them\n", more)
+	}
+	for _, line := range left {
+		fmt.Fprintf(out, "  never      %s\n", line)
 	}
 }
 
@@ -292,13 +298,10 @@ func lookedAt(result *app.SearchResult) *report.Looked {
 		one.Why = whyNot(r, p, r.Runs-min(one.Judged, r.Runs))
 		l.Properties = append(l.Properties, one)
 	}
-	drawn := result.Of.KindsDrawn()
-	for _, kind := range explore.Kinds() {
-		if !slices.Contains(drawn, kind) {
-			l.LeftOut = append(l.LeftOut, kind)
-		}
+	for _, o := range result.Of.KindsNotDrawn(len(result.Request.Kinds) > 0) {
+		l.LeftOut = append(l.LeftOut, report.LeftOut(o))
 	}
-	for _, kind := range drawn {
+	for _, kind := range result.Of.KindsDrawn() {
 		one := report.LookedFault{Kind: kind}
 		if i := slices.IndexFunc(r.Faults, func(f explore.KindRuns) bool { return f.Kind == kind }); i >= 0 {
 			one.Planned, one.Began = r.Faults[i].Planned, r.Faults[i].Began

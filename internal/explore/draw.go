@@ -44,6 +44,11 @@ type drawer struct {
 // anybody in the scenario.
 var ErrNobodyToStrike = errors.New("there is no replica to promote, and no cluster whose slot could move")
 
+// nobodyToStrike says of the kinds that cannot strike in each scenario what is missing there.
+var nobodyToStrike = map[string]string{
+	"promote": "there is no replica to promote", "move-slot": "there is no cluster whose slot could move",
+}
+
 // newDrawer fails where none of the kinds can strike anybody of the setup.
 func newDrawer(s *scenario.Setup, kinds []string, may func(*scenario.Fault) bool) (*drawer, error) {
 	d := &drawer{setup: *s, own: len(s.Faults.List), cast: s.Cast(),
@@ -90,6 +95,37 @@ func (s *Search) KindsDrawn() []string {
 		return true
 	}
 	return slices.DeleteFunc(slices.Clone(d.kinds), none)
+}
+
+// NotDrawn is a kind of faults that a search does not draw, and why.
+type NotDrawn struct{ Kind, Why string }
+
+// KindsNotDrawn are the kinds of faults that the search does not draw. Named: Kinds are those that somebody asked for, and not those that
+// a lock is meant to survive.
+func (s *Search) KindsNotDrawn(named bool) (list []NotDrawn) {
+	const survives = "a lock is not meant to survive that"
+	free := *s
+	free.Allows = nil
+	drawn, possible := s.KindsDrawn(), free.KindsDrawn()
+	setup, err := s.setup()
+	for _, kind := range Kinds() {
+		if slices.Contains(drawn, kind) {
+			continue
+		}
+		one := NotDrawn{kind, "no such fault fits the scenario"}
+		switch {
+		case err == nil && !setup.Cast().Suffers(kind):
+			one.Why = nobodyToStrike[kind]
+		case len(s.Kinds) > 0 && !slices.Contains(s.Kinds, kind):
+			if one.Why = survives; named {
+				one.Why = "not among the kinds asked for"
+			}
+		case slices.Contains(possible, kind):
+			one.Why = survives
+		}
+		list = append(list, one)
+	}
+	return list
 }
 
 // mostFaults bounds a schedule.

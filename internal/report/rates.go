@@ -42,8 +42,11 @@ type Looked struct {
 	Faults     []LookedFault
 	Waypoints  []Waypoint
 	// LeftOut are the kinds of faults that were not to be drawn.
-	LeftOut []string
+	LeftOut []LeftOut
 }
+
+// LeftOut is a kind of fault that was not to be drawn, and why; Why may be empty.
+type LeftOut struct{ Kind, Why string }
 
 // LookedProperty says in how many runs a property was put to the test, and in how many it was violated. Why are the reasons why the others
 // did not judge it.
@@ -82,6 +85,8 @@ type Sight struct {
 	// Counts are all of them with the runs that reached each, Never those that no run reached, with what is known of why.
 	Counts []Waypoint
 	Never  []string
+	// LeftOut are those of Counts that were not to be reached. They are not in Never.
+	LeftOut []LeftOut
 }
 
 // Sights are what the search looked at. Of each list the rarest is the first.
@@ -102,6 +107,10 @@ func (l *Looked) Sights() []Sight {
 		}
 		faults.add(f.Kind, f.Began, never)
 	}
+	for _, o := range l.LeftOut {
+		faults.Counts = append(faults.Counts, Waypoint{Name: o.Kind})
+	}
+	faults.LeftOut = l.LeftOut
 	states := Sight{What: [2]string{"states on the way to a violation", "state on the way to a violation"},
 		One: "state", Link: "states", Reached: "were reached"}
 	for _, w := range l.Waypoints {
@@ -118,6 +127,30 @@ func (s *Sight) add(name string, runs uint64, never string) {
 	} else {
 		s.Never = append(s.Never, never)
 	}
+}
+
+// NotDrawn says what was left out, and why: "not drawn at all: clock, flush (a lock is not meant to survive that); promote (there is no
+// replica to promote)"; empty: nothing was.
+func (s *Sight) NotDrawn() string {
+	var whys, list []string
+	kinds := make(map[string][]string)
+	for _, o := range s.LeftOut {
+		if kinds[o.Why] == nil {
+			whys = append(whys, o.Why)
+		}
+		kinds[o.Why] = append(kinds[o.Why], o.Kind)
+	}
+	for _, why := range whys {
+		text := strings.Join(kinds[why], ", ")
+		if why != "" {
+			text += " (" + why + ")"
+		}
+		list = append(list, text)
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return "not drawn at all: " + strings.Join(list, "; ")
 }
 
 // Figure is "12 of 14".

@@ -54,7 +54,7 @@ func TestSearchSaysWhatItNeverReached(t *testing.T) {
 		}
 		return b.String()
 	}
-	l := &report.Looked{Runs: 1000, LeftOut: []string{"promote", "evict"},
+	l := &report.Looked{Runs: 1000, LeftOut: []report.LeftOut{{"clock", "not meant"}, {"promote", "no replica"}, {"evict", "not meant"}},
 		Faults: []report.LookedFault{{Kind: "pause", Planned: 600, Began: 500}, {Kind: "hold", Planned: 2}, {Kind: "cut"}},
 		Properties: []report.LookedProperty{{Name: "no-late-effect", Judged: 900, Violated: 3},
 			{Name: "stays-held", Why: []string{"nobody renewed (1000 runs)"}}},
@@ -63,8 +63,8 @@ func TestSearchSaysWhatItNeverReached(t *testing.T) {
 	page := write(l)
 	for _, want := range []string{">no-late-effect violated: a write of c1 took effect</a>", "<li>stays-held: nobody renewed (1000 runs)</li>",
 		"<li>there were two primaries</li>", "<li>hold: drawn in 2 runs, took effect in none</li>", "<li>cut: never drawn</li>",
-		"Never reached, in 1,000 runs", "1 of 2 were put to the test", "1 of 3 took effect", "1 of 2 were reached", "900 of 1,000",
-		"Not drawn in this search: promote, evict.",
+		"Never reached, in 1,000 runs", "1 of 2 were put to the test", "1 of 6 took effect", "1 of 2 were reached", "900 of 1,000",
+		"<li>not drawn at all: clock, evict (not meant); promote (no replica)</li>",
 		"95 behaviours after half of the runs, 100 at the end: few are new",
 		`width="900" height="300" alt="Picture of the run: no-late-effect`, `points="0,100 100.0,50.0 500.0,5.0 1000.0,0.0"`} {
 		if !strings.Contains(page, want) {
@@ -78,6 +78,11 @@ func TestSearchSaysWhatItNeverReached(t *testing.T) {
 		t.Error("what was tested least is not the first")
 	}
 	l.Properties, l.Waypoints, l.Faults = l.Properties[:1], l.Waypoints[:1], l.Faults[:1]
+	once := write(l)
+	if strings.Count(once, "nothing is left") != 2 {
+		t.Error("where kinds of faults were not drawn, the page says that nothing is left")
+	}
+	l.LeftOut = nil
 	l.Curve[1].Behaviours = 20
 	page = write(l)
 	if strings.Contains(page, `class="never"`) || strings.Count(page, "nothing is left") != 3 ||

@@ -220,11 +220,22 @@ func where(r *app.SearchResult) string {
 	return "in the virtual world"
 }
 
+// searched names what was searched: the scenario; without one, the lock.
+func searched(r *app.SearchResult) string {
+	switch {
+	case r.Request.Scenario != "" || r.Request.Lock == "":
+		return r.Of.Scenario.Name
+	case r.Of.Ready != nil && r.Of.Ready.Name != "":
+		return r.Of.Ready.Name
+	}
+	return r.Request.Lock
+}
+
 // searchPage is what came of a search, as a page shows it.
 func searchPage(result *app.SearchResult, html string) (page report.Rates, err error) {
 	search, r := result.Of, result.Report
 	page = report.Rates{
-		Heading: search.Scenario.Name + ": a search", Live: result.Request.World == request.Live,
+		Heading: searched(result) + ": a search", Live: result.Request.World == request.Live,
 		Lead: fmt.Sprintf("Variant %s: %s %s, %s. The shares are those of the %s drawn afresh.",
 			search.Variant, words.Count(r.Runs, "run"), where(result),
 			words.Count(r.Behaviours, "distinct behaviour"), words.Count(r.Drawn, "schedule")),

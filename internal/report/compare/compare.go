@@ -62,14 +62,30 @@ func (c *Comparison) headline() string {
 	if changed > 0 {
 		parts = append(parts, words.Count(changed, "verdict")+" changed")
 	}
+	var unmet []string
+	if n := c.newlyUnmet(); n > 0 {
+		unmet = append(unmet, fmt.Sprintf("%d not as expected any more: the expectation changed", n))
+	}
+	if n := c.newAndUnmet(); n > 0 {
+		unmet = append(unmet, fmt.Sprintf("%d only after, not as expected", n))
+	}
 	switch {
 	case c.Compared == 0:
 		return "Nothing could be compared"
 	case len(parts) > 0:
-		return strings.Join(parts, ", ")
+		return strings.Join(slices.Concat(parts, unmet), ", ")
 	case expected > 0:
-		return "No verdict changed, but " + words.Count(expected, "expectation") + " did"
-	case len(c.Differences) > 0 || c.oneSided() > 0:
+		text := "No verdict changed, but " + words.Count(expected, "expectation") + " did"
+		if n := c.newlyUnmet(); n > 0 {
+			text += fmt.Sprintf(": %d not as expected any more", n)
+		}
+		if n := c.newAndUnmet(); n > 0 {
+			text += ", " + unmet[len(unmet)-1]
+		}
+		return text
+	case len(unmet) > 0:
+		return "No verdict changed, but the runs differ: " + unmet[0]
+	case c.differ() || c.oneSided() > 0:
 		return "No verdict changed, but the runs differ"
 	}
 	return "Nothing changed"
@@ -142,6 +158,16 @@ func (c *Comparison) count(k Kind) (n int) {
 	return n
 }
 
+// newAndUnmet is how many verdicts only the second side has, not as expected.
+func (c *Comparison) newAndUnmet() (n int) {
+	for i := range c.Changes {
+		if ch := &c.Changes[i]; ch.Kind == Added && ch.Unmet() {
+			n++
+		}
+	}
+	return n
+}
+
 // oneSided counts the verdicts that cannot be compared: one side alone has them.
 func (c *Comparison) oneSided() int { return c.count(Gone) + c.count(Added) }
 
@@ -189,6 +215,8 @@ type Change struct {
 	// apart is by what the runs were not of the same thing, where a change is for the better or for the worse; worse: for the worse.
 	apart string
 	worse bool
+	// alone: its scenario is on one side only.
+	alone bool
 }
 
 // Expectations are what was expected on the two sides; a side is absent where nothing was.
@@ -298,6 +326,7 @@ func Results(a, b []*report.Result) Comparison {
 		for side := range runs {
 			change.Runs[side] = showing(runs[side][k.Scenario], k)
 		}
+		change.alone = len(runs[0][k.Scenario]) == 0 || len(runs[1][k.Scenario]) == 0
 		c.Regression = c.Regression || change.Kind == Regressed
 		c.Changes = append(c.Changes, change)
 	}

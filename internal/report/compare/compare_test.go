@@ -237,7 +237,7 @@ func TestOnlyExpectationsChanged(t *testing.T) {
 	}
 	page := write(t, func(b *bytes.Buffer) error { return compare.WriteHTML(b, got) })
 	for _, want := range []string{
-		"<h1>No verdict changed, but 1 expectation did</h1>", "Not as expected any more, for that reason alone: 1.",
+		"<h1>No verdict changed, but 1 expectation did: 1 not as expected any more</h1>", "Not as expected any more, for that reason alone: 1.",
 		"scenario file: changed in gc-pause", `<span class="lab">Expected before</span>holds`, `<span class="lab">Expected after</span>violated`,
 	} {
 		if !strings.Contains(page, want) {
@@ -259,7 +259,7 @@ func TestOnlyExpectationsChanged(t *testing.T) {
 	text := write(t, func(b *bytes.Buffer) error { return compare.WriteText(b, got, terminal.Options{}) })
 	for _, want := range []string{
 		"expected   gc-pause / fenced: ", "expected holds before, violated now",
-		"UNDECIDED 0 verdicts changed, 8 the same, 1 expected otherwise, but the runs themselves differ; 1 not as expected now, because",
+		"UNDECIDED 0 verdicts changed, 8 the same, the expectation of 1 changed, but the runs themselves differ; 1 not as expected now, because",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -271,6 +271,68 @@ func TestOnlyExpectationsChanged(t *testing.T) {
 	if !strings.Contains(page, "<h1>1 verdict got worse with another scenario file, in gc-pause</h1>") ||
 		!strings.Contains(page, "<h2 id=\"apart-h\">Got worse with another scenario file") {
 		t.Error("a verdict that changed with its expectation is not told as worse with another file")
+	}
+}
+
+// Another seed is named, but it makes no other runs of them.
+func TestNamesSeeds(t *testing.T) {
+	runs := func(seeds ...uint64) (list []*report.Result) {
+		for _, seed := range seeds {
+			r := reporttest.GCPause()
+			r.Seed = seed
+			list = append(list, r)
+		}
+		return list
+	}
+	for want, sides := range map[string][2][]*report.Result{
+		"seed: 5 before, 6 after, in gc-pause":                       {runs(5), runs(6)},
+		"seed: 5 before, 4 seeds from 9 to 12 after, in gc-pause":    {runs(5), runs(12, 9, 10, 11)},
+		"fencing.check: not set before, false after, in gc-pause / ": {runs(5), runs(5)},
+	} {
+		if strings.HasPrefix(want, "fencing") {
+			v := &sides[1][0].Variants[0]
+			v.Settings = append([]string{"fencing.check: false"}, v.Settings...)
+		}
+		c := compare.Results(sides[0], sides[1])
+		text := write(t, func(b *bytes.Buffer) error { return compare.WriteText(b, c, terminal.Options{Width: 200}) })
+		page := write(t, func(b *bytes.Buffer) error { return compare.WriteHTML(b, c) })
+		if !strings.Contains(text, want) || !strings.Contains(page, "<li>"+want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+		if differ := strings.Contains(text, "the runs themselves differ"); differ == strings.HasPrefix(want, "seed") {
+			t.Errorf("%s: the runs differ: %v", want, differ)
+		}
+	}
+}
+
+// Scenarios that one side has alone are named in one line; what is not as expected of them has a line of its own, and is in the title.
+func TestScenariosOfOneSideAreToldOnce(t *testing.T) {
+	var before, after []*report.Result
+	for _, name := range []string{"a", "b", "c", "both"} {
+		r := reporttest.GCPause()
+		r.Scenario = name
+		before = append(before, r)
+	}
+	bad := reporttest.GCPause()
+	bad.Scenario, bad.Variants[1].Properties[3].Met = "new", false
+	after = []*report.Result{before[3], bad}
+	c := compare.Results(before, after)
+	text := write(t, func(b *bytes.Buffer) error { return compare.WriteText(b, c, terminal.Options{Width: 200}) })
+	page := write(t, func(b *bytes.Buffer) error { return compare.WriteHTML(b, c) })
+	for _, want := range []string{"\ngone       3 scenarios are only in the first: a, b, c\n", "added      new / fenced: ",
+		"\nadded      1 scenario is only in the second: new\n"} {
+		if !strings.Contains("\n"+text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if n := strings.Count(text, "gone "); n != 1 {
+		t.Errorf("what is gone is told %d times", n)
+	}
+	for _, want := range []string{"<p>3 scenarios are only in the first: a, b, c.</p>",
+		"<h1>No verdict changed, but the runs differ: 1 only after, not as expected</h1>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q", want)
+		}
 	}
 }
 

@@ -32,6 +32,9 @@ func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
 		}
 	}
 	for _, ch := range c.Changes {
+		if ch.summed() {
+			continue
+		}
 		head := p.Paint(tones[ch.Kind], terminal.Pad(ch.label(), 9))
 		for _, line := range terminal.Wrap(plain.Text(ch.place()), p.Width-11) {
 			p.Print(head, "  ", p.Paint(terminal.Strong, line), "\n")
@@ -51,6 +54,13 @@ func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
 			p.Print("           ", line, "\n")
 		}
 	}
+	for _, only := range c.only() {
+		head := p.Paint(terminal.Faint, terminal.Pad(string(only.Kind), 9))
+		for _, line := range terminal.Wrap(plain.Text(only.Words), p.Width-11) {
+			p.Print(head, "  ", line, "\n")
+			head = terminal.Pad("", 9)
+		}
+	}
 	for _, t := range c.Timings {
 		p.Print(p.Paint(terminal.Faint, terminal.Pad("time", 9)), "  ", plain.Text(t.Scenario+" / "+t.Variant), "  ",
 			ascii(p, words.Duration(t.Before)), " to ", ascii(p, words.Duration(t.After)), "\n")
@@ -68,12 +78,12 @@ func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
 	changed := len(c.Changes) - c.oneSided() - otherwise
 	line := fmt.Sprintf(" %s changed, %s the same", words.Count(changed, "verdict"), words.Grouped(c.Same))
 	if otherwise > 0 {
-		line += fmt.Sprintf(", %s expected otherwise", words.Grouped(otherwise))
+		line += fmt.Sprintf(", the expectation of %s changed", words.Grouped(otherwise))
 	}
 	if n := c.oneSided(); n > 0 {
 		line += fmt.Sprintf(", %s on one side only", words.Grouped(n))
 	}
-	if len(c.Differences) > 0 {
+	if c.differ() {
 		line += ", but the runs themselves differ"
 	}
 	if n := c.newlyUnmet(); n > 0 {
@@ -93,6 +103,42 @@ func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
 		p.Print(text, "\n")
 	}
 	return p.WriteAll(w)
+}
+
+// summed reports that a change is told with others, as one of a scenario that is on one side only. What is not as expected is told alone.
+func (c *Change) summed() bool {
+	return c.alone && !(c.Kind == Added && c.Unmet()) && (c.Kind == Gone || c.Kind == Added)
+}
+
+// sided says which scenarios are on one side only.
+type sided struct {
+	Kind  Kind
+	Words string
+}
+
+// only are the scenarios that one side has alone.
+func (c *Comparison) only() (list []sided) {
+	for _, of := range []struct {
+		kind Kind
+		side string
+	}{{Gone, "first"}, {Added, "second"}} {
+		var names []string
+		for i := range c.Changes {
+			if ch := &c.Changes[i]; ch.Kind == of.kind && ch.summed() && !slices.Contains(names, ch.Scenario) {
+				names = append(names, ch.Scenario)
+			}
+		}
+		if len(names) == 0 {
+			continue
+		}
+		verb := "are"
+		if len(names) == 1 {
+			verb = "is"
+		}
+		list = append(list, sided{of.kind, fmt.Sprintf("%s %s only in the %s: %s",
+			words.Count(len(names), "scenario"), verb, of.side, strings.Join(names, ", "))})
+	}
+	return list
 }
 
 // label is what stands before a change in the text.
@@ -143,7 +189,7 @@ var templates = page.Parse(files, nil)
 func WriteHTML(w io.Writer, c Comparison) error {
 	p := comparisonPage{
 		Comparison: c, Badge: page.Badge{Class: "safe", Icon: "✓", Word: "No regression"},
-		Headline: c.headline(), Lead: c.lead(), Causes: c.causes(), Groups: c.groups(), Differences: gathered(c.Differences),
+		Headline: c.headline(), Lead: c.lead(), Causes: c.causes(), Groups: c.groups(), Differences: gathered(bySetting(c.Differences)),
 	}
 	switch {
 	case c.Regression:
@@ -153,8 +199,8 @@ func WriteHTML(w io.Writer, c Comparison) error {
 	case c.Unclear > c.newlyUnmet():
 		p.Badge = page.Badge{Class: "undecided", Icon: "?", Word: "Undecided"}
 	case c.otherwise() > 0:
-		p.Badge = page.Badge{Class: "undecided", Icon: "≈", Word: "Expected otherwise"}
-	case len(c.Differences) > 0:
+		p.Badge = page.Badge{Class: "undecided", Icon: "≈", Word: "The expectation changed"}
+	case c.differ():
 		p.Badge = page.Badge{Class: "undecided", Icon: "≠", Word: "Different runs"}
 	}
 	return templates.Write(w, "compare.tmpl", &p)
@@ -187,7 +233,13 @@ type group struct {
 	// Expected: the verdicts are the same, and what is expected of them is compared.
 	Expected bool
 	Changes  []Change
+	// Only says which scenarios are on one side only, with so many verdicts, Summed, that have no row.
+	Only   []sided
+	Summed int
 }
+
+// Count is how many verdicts the group has.
+func (g group) Count() int { return len(g.Changes) + g.Summed }
 
 // mostOpen is how many changes a group has at most that is not folded. What got worse is never folded; on paper there are at most
 // mostPrinted rows of it, and mostBeside of each other group, for nobody reads more there.
@@ -274,17 +326,22 @@ func (c *Comparison) groups() []group {
 		apart: {ID: "apart", Badge: page.Badge{Class: "undecided", Icon: "?"},
 			Intro: "That the runs differ may be the reason, so this is not called a regression."},
 		expected: {ID: "expected", Heading: "The same verdict, but something else is expected",
-			Badge: page.Badge{Class: "aside", Icon: "≈", Word: "expected otherwise"}, Expected: true,
+			Badge: page.Badge{Class: "aside", Icon: "≈", Word: "the expectation changed"}, Expected: true,
 			Intro: "The verdict did not change. The scenario, or the demands on another lock, ask for something else."},
 		better: {ID: "better", Heading: "Mended", Badge: page.Badge{Class: "safe", Icon: "✓", Word: "mended"},
 			Intro: "Not as expected before, and as expected now."},
 		changed: {ID: "changed", Heading: "Changed otherwise", Badge: page.Badge{Class: "undecided", Icon: "≠", Word: "changed otherwise"},
 			Intro: "Other verdicts, neither better nor worse than what is expected."},
 		oneSide: {ID: "one-side", Heading: "On one side only",
-			Badge: page.Badge{Class: "aside", Icon: "±", Word: "on one side only"}, Folded: true},
+			Badge: page.Badge{Class: "aside", Icon: "±", Word: "on one side only"}},
 	}
 	at := map[Kind]int{Regressed: worse, Changed: changed, Mended: better, Gone: oneSide, Added: oneSide}
+	all[oneSide].Only = c.only()
 	for _, ch := range c.Changes {
+		if ch.summed() {
+			all[oneSide].Summed++
+			continue
+		}
 		i := at[ch.Kind]
 		switch {
 		case ch.apart != "":
@@ -300,11 +357,12 @@ func (c *Comparison) groups() []group {
 		}
 		all[i].Changes = append(all[i].Changes, ch)
 	}
+	all[oneSide].Folded = len(all[oneSide].Changes) > 0
 	slices.SortStableFunc(all[expected].Changes, func(x, y Change) int { return cmp.Compare(y.After.Unmet, x.After.Unmet) })
 	all[apart].Badge.Word = "got " + c.apartHeading(all[apart].Changes)
 	all[apart].Heading = "Got " + c.apartHeading(all[apart].Changes)
 	for i := range all[1:] { // on paper and on a screen, what got worse is all that is always in full
 		all[i+1].Folded = all[i+1].Folded || len(all[i+1].Changes) > mostOpen
 	}
-	return slices.DeleteFunc(all, func(g group) bool { return len(g.Changes) == 0 })
+	return slices.DeleteFunc(all, func(g group) bool { return g.Count() == 0 })
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/report"
@@ -16,7 +17,7 @@ import (
 type Difference struct {
 	Scenario string `json:"scenario"`
 	Variant  string `json:"variant,omitempty"`
-	// What is the world, the nodes, the lock, the settings or the scenario's file. Of settings only those are told that differ.
+	// What is the world, the nodes, the lock, the settings, the scenario's file or the seed. Of settings only those are told that differ.
 	What   string `json:"what"`
 	Before string `json:"before"`
 	After  string `json:"after"`
@@ -43,7 +44,10 @@ type side map[string][]string
 
 // The traits in which runs are held against each other, in the order in which they are
 // told.
-var traits = []string{"world", "nodes", "lock", "scenario file", "settings"}
+var traits = []string{"world", "nodes", "lock", "scenario file", "settings", theSeed}
+
+// theSeed is a trait that is told, but makes no other runs of two: each run of the same scenario may have its own.
+const theSeed = "seed"
 
 // ownLock stands for the lock of a scenario of which each variant has another.
 const ownLock = "the scenario's own"
@@ -68,6 +72,7 @@ func sidesOf(results []*report.Result) map[[2]string]side {
 	for _, r := range results {
 		add(r.Scenario, "", "world", r.World)
 		add(r.Scenario, "", "nodes", r.Nodes)
+		add(r.Scenario, "", theSeed, strconv.FormatUint(r.Seed, 10))
 		if r.World == "virtual" {
 			add(r.Scenario, "", noRealTime, "yes")
 		}
@@ -115,6 +120,9 @@ func differencesOf(a, b []*report.Result) []Difference {
 		for _, trait := range traits {
 			if y != nil && !slices.Equal(x[trait], y[trait]) && comparable(trait, x, y) {
 				d := Difference{k[0], k[1], trait, alternatives(x[trait]), alternatives(y[trait])}
+				if trait == theSeed {
+					d.Before, d.After = seedWords(x[trait]), seedWords(y[trait])
+				}
 				if trait == "settings" && len(x[trait]) <= 1 && len(y[trait]) <= 1 {
 					d.Before, d.After = unlike(d.Before, d.After)
 				}
@@ -176,6 +184,60 @@ func alternatives(values []string) string {
 	return strings.Join(short, " or ")
 }
 
+// seedWords name seeds: a few, or the first and the last.
+func seedWords(values []string) string {
+	if len(values) <= mostPairs {
+		return alternatives(values)
+	}
+	number := func(s string) uint64 { n, _ := strconv.ParseUint(s, 10, 64); return n }
+	sorted := slices.SortedFunc(slices.Values(values), func(a, b string) int { return cmp.Compare(number(a), number(b)) })
+	return fmt.Sprintf("%s from %s to %s", words.Count(len(sorted), "seed"), sorted[0], sorted[len(sorted)-1])
+}
+
+// notSet stands for a setting that one side does not have.
+const notSet = "not set"
+
+// bySetting tells of each setting that has a name on its own: What is its name. Other differences stay as they are.
+func bySetting(list []Difference) (found []Difference) {
+	for _, d := range list {
+		before, ok := named(d.Before)
+		after, too := named(d.After)
+		if d.What != "settings" || !ok || !too {
+			found = append(found, d)
+			continue
+		}
+		names := maps.Clone(before)
+		maps.Copy(names, after)
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			one := d
+			one.What, one.Before, one.After = name, cmp.Or(before[name], notSet), cmp.Or(after[name], notSet)
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+// named are settings by their names; false: some have none, as "5 nodes", or there are several values.
+func named(settings string) (map[string]string, bool) {
+	found := make(map[string]string)
+	if settings == "none" {
+		return found, true
+	}
+	for one := range strings.SplitSeq(settings, ", ") {
+		name, value, ok := strings.Cut(one, ": ")
+		if !ok || strings.Contains(name, " ") || strings.Contains(value, ": ") {
+			return nil, false
+		}
+		found[name] = value
+	}
+	return found, true
+}
+
+// differ reports that the runs differ in more than the seed.
+func (c *Comparison) differ() bool {
+	return slices.ContainsFunc(c.Differences, func(d Difference) bool { return d.What != theSeed })
+}
+
 // common is a difference with all that have it.
 type common struct {
 	Difference
@@ -201,15 +263,17 @@ type cause struct{ What, Words string }
 
 // causes say in a line for each trait why something may have changed: where is each, and how the sides differ.
 func (c *Comparison) causes() (list []cause) {
-	for _, trait := range traits {
-		var of []Difference
-		for _, d := range c.Differences {
-			if d.What == trait {
-				of = append(of, d)
-			}
+	of := make(map[string][]Difference)
+	var settings []string
+	for _, d := range bySetting(c.Differences) {
+		if of[d.What] == nil && !slices.Contains(traits, d.What) {
+			settings = append(settings, d.What)
 		}
-		if len(of) > 0 {
-			list = append(list, cause{trait, c.causeWords(of)})
+		of[d.What] = append(of[d.What], d)
+	}
+	for _, what := range slices.Concat(traits, settings) {
+		if len(of[what]) > 0 {
+			list = append(list, cause{what, c.causeWords(of[what])})
 		}
 	}
 	names := maps.Clone(c.Before.Versions)

@@ -78,7 +78,7 @@ type indexPage struct {
 	NotApplicable []indexCase
 	// Tried: some were tried more than once.
 	Tried bool
-	// Took is how long all runs took, one after another, Slow are those that took longest.
+	// Took is how long all runs took, summed, Slow are those that took longest.
 	Took string
 	Slow []slowCase
 	// Changed are the scenarios that came out otherwise than when they ran before; Before is how many ran before.

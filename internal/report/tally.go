@@ -95,6 +95,8 @@ func decided(v checker.Verdict) bool {
 type tally struct {
 	// A scenario counts once, and so do its variants, however often it was run.
 	scenarios, runs, variants, unexpected, undecided, errors int
+	// unmet are the variants that have something unexpected, unmetIn their scenarios.
+	unmet, unmetIn int
 	// slow are the runs for which this machine was too slow, in the words of the first.
 	slow     int
 	slowness string
@@ -106,7 +108,7 @@ type tally struct {
 
 // words are what a suite's summaries say: "2 variants, 0 unexpected, 0 undecided".
 func (t tally) words() string {
-	text := fmt.Sprintf("%s, %d unexpected, %d undecided", words.Count(t.variants, "variant"), t.unexpected, t.undecided)
+	text := fmt.Sprintf("%s, %s, %d undecided", words.Count(t.variants, "variant"), t.unexpectedWords(), t.undecided)
 	if t.runs > t.scenarios {
 		text = words.Count(t.runs, "run") + ", " + text
 	}
@@ -117,6 +119,19 @@ func (t tally) words() string {
 		text += fmt.Sprintf(", %d not applicable", t.notApplicable)
 	}
 	return text
+}
+
+// unexpectedWords are "4 unexpected"; where it is another number of variants, or of scenarios, also in how many.
+func (t tally) unexpectedWords() string {
+	const of = "%s in %s"
+	verdicts := words.Count(t.unexpected, "unexpected verdict")
+	switch {
+	case t.unexpected != t.unmet:
+		return fmt.Sprintf(of, verdicts, words.Count(t.unmet, "variant"))
+	case t.unmet != t.unmetIn && t.scenarios > 1:
+		return fmt.Sprintf(of, verdicts, words.Count(t.unmetIn, "scenario"))
+	}
+	return fmt.Sprintf("%d unexpected", t.unexpected)
 }
 
 // tooSlow says for how much this machine was too slow; empty: for nothing.
@@ -171,6 +186,8 @@ func tallyOf(results []*Result) tally {
 			for j := range v.Properties {
 				if isUnexpected(&v.Properties[j]) {
 					t.unexpected++
+					t.unmet += once("unexpected\n" + own)
+					t.unmetIn += once("unexpected in\n" + sameScenario(r))
 				}
 				if isUndecided(&v.Properties[j]) {
 					t.undecided++

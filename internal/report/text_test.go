@@ -81,6 +81,15 @@ func TestTextEmitsNoForeignEscapes(t *testing.T) {
 
 func TestSummaryLine(t *testing.T) {
 	gc, o := reporttest.GCPause(), terminal.Options{}
+	twice, both := reporttest.GCPause(), reporttest.GCPause() // two verdicts of a variant, and one of each variant
+	twice.Variants[1].Properties[2].Met, twice.Variants[1].Properties[3].Met = false, false
+	both.Variants[0].Properties[3].Met, both.Variants[1].Properties[3].Met = false, false
+	for _, p := range []*report.PropertyResult{&twice.Variants[1].Properties[2], &twice.Variants[1].Properties[3],
+		&both.Variants[0].Properties[3], &both.Variants[1].Properties[3]} {
+		p.Verdict = checker.Violated
+	}
+	other := reporttest.Failed()
+	other.Scenario, other.Error, other.Variants = "other", "", reporttest.GCPause().Variants
 	for _, c := range []struct {
 		results []*report.Result
 		lost    int
@@ -89,6 +98,9 @@ func TestSummaryLine(t *testing.T) {
 		{[]*report.Result{gc}, 0, "DONE 1 scenario, 2 variants, 0 unexpected, 0 undecided in 2.4 s\n"},
 		{nil, 0, "DONE 0 scenarios, 0 variants, 0 unexpected, 0 undecided in 2.4 s\n"},
 		{[]*report.Result{gc, reporttest.Unexpected()}, 0, "FAIL 2 scenarios, 4 variants, 1 unexpected, 0 undecided in 2.4 s\n"},
+		{[]*report.Result{twice}, 0, "FAIL 1 scenario, 2 variants, 2 unexpected verdicts in 1 variant, 0 undecided in 2.4 s\n"},
+		{[]*report.Result{both}, 0, "FAIL 1 scenario, 2 variants, 2 unexpected, 0 undecided in 2.4 s\n"},
+		{[]*report.Result{both, other}, 0, "FAIL 2 scenarios, 4 variants, 2 unexpected verdicts in 1 scenario, 0 undecided in 2.4 s\n"},
 		{[]*report.Result{reporttest.Undecided()}, 0, "UNDECIDED 1 scenario, 1 variant, 0 unexpected, 1 undecided in 2.4 s\n"},
 		{[]*report.Result{reporttest.Unexpected(), reporttest.Failed()},
 			0, "ERROR 2 scenarios, 2 variants, 1 unexpected, 0 undecided, 1 error in 2.4 s\n"},

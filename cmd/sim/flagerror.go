@@ -13,6 +13,13 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 )
 
+// flagElsewhere says of flags that a command does not have, but that users look for, what does it.
+var flagElsewhere = map[string]string{
+	"sim run --variant":  "sim run runs all variants; sim explain, sim search and sim replay take one with --variant",
+	"sim run --fault":    "the scenario names its faults: sim list faults lists the kinds; sim search --kinds chooses kinds of random faults",
+	"sim search --fault": "sim search --kinds chooses kinds of faults; sim list faults lists them",
+}
+
 // flagError is what the flag parser complains of, in the form of all other complaints: which flag was probably meant, and what its value
 // has to be.
 func flagError(c *cobra.Command, err error) error {
@@ -23,6 +30,9 @@ func flagError(c *cobra.Command, err error) error {
 				names = append(names, f.Name)
 			}
 		})
+		if hint := flagElsewhere[c.CommandPath()+" --"+unknown.GetSpecifiedName()]; hint != "" {
+			return app.Usagef("%w", err).Hint("%s", hint)
+		}
 		if best := yamlform.Nearest(unknown.GetSpecifiedName(), names); best != "" {
 			return app.Usagef("%w", err).Hint("did you mean --%s?", best)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-sim/redlock-sim/internal/app"
@@ -15,6 +17,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
@@ -84,7 +87,7 @@ does not work, 5 internal error, 130 interrupted.`,
 				return app.Usagef("--failed runs what did not end as expected last time: name no scenario")
 			}
 			if len(args) == 0 && len(a.project.Scenarios) == 0 && !f.failed {
-				return app.Usagef("name a scenario to run").Hint("sim list lists them; sim run gc-pause runs one")
+				return noScenario(f.Match, f.Tags)
 			}
 			return nil
 		},
@@ -97,6 +100,30 @@ does not work, 5 internal error, 130 interrupted.`,
 	f.ownFlags(a, c)
 	shardFlag(c, &shard)
 	return c
+}
+
+// noScenario says how to name scenarios: where some were to be chosen by tag or name, of all.
+func noScenario(match string, tags []string) error {
+	e := app.Usagef("name a scenario to run")
+	if match == "" && len(tags) == 0 {
+		return e.Hint("sim list lists them; sim run gc-pause runs one")
+	}
+	line := []string{"sim", "run", scenario.All}
+	if match != "" {
+		line = append(line, "--match", match)
+	}
+	list, err := scenario.LoadAll(scenario.All)
+	if err != nil {
+		return err
+	}
+	known := app.TagsOf(list)
+	for _, tag := range tags {
+		if !slices.Contains(known, tag) {
+			tag = cmp.Or(yamlform.Nearest(tag, known), tag)
+		}
+		line = append(line, "--tag", tag)
+	}
+	return e.Hint("%s", shellquote.Join(line...))
 }
 
 // run completes what is asked with what follows from other flags and from sim.yaml, and runs it.

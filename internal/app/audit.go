@@ -286,12 +286,11 @@ func casesOf(r request.Audit) (battery, costs []*scenario.Scenario, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	cases := words.Texts(scenario.Guarantees()) // as they are, with a slash, or with a scenario
-	for _, g := range cases {
-		cases = append(cases, g+"/")
-	}
+	var cases []string // guarantees as they are, with a slash, and with a scenario
 	for _, s := range all {
-		cases = append(cases, audit.ID(s))
+		if s.Guarantee != scenario.NoGuarantee {
+			cases = append(cases, string(s.Guarantee), string(s.Guarantee)+"/", audit.ID(s))
+		}
 	}
 	few := r.Case != "" || len(r.Guarantees) > 0
 	for _, s := range all {
@@ -309,7 +308,7 @@ func casesOf(r request.Audit) (battery, costs []*scenario.Scenario, err error) {
 		if best := yamlform.Nearest(r.Case, cases); best != "" {
 			return nil, nil, err.Hint("did you mean %s?", best)
 		}
-		return nil, nil, err.Hint("sim list cases")
+		return nil, nil, err.Hint("sim list cases lists them; --case is a regular expression")
 	}
 	return battery, costs, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app/observe"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/checker/evidence"
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -98,6 +100,10 @@ func CheckError(file string, err error) error {
 			return usage.Hint("%s", hinted.Hint)
 		}
 		return usage
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return Usagef("no file or folder %q", file).
+			Hint("name a history, such as reports/latest/VARIANT/%s", runs.History)
 	}
 	return Usagef("failed to read the history %q: %w", file, err)
 }

@@ -17,6 +17,9 @@ func Folder(out string) (*Suite, error) {
 	if _, err := os.Stat(filepath.Join(out, runs.Result)); err == nil {
 		return nil, nil // a run, not a folder of runs
 	}
+	if err := runs.Missing(out); err != nil {
+		return nil, Usagef("%w", err)
+	}
 	repeat := 1
 	if last, err := ReadLast(out); err == nil {
 		repeat = last.Repeat

@@ -9,10 +9,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
 	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/scenarios"
@@ -165,21 +167,57 @@ func findIn(folder string) ([]source, error) {
 	return list, nil
 }
 
-// notFound says what was probably meant: a file beside it, or a shipped scenario.
+// notFound says what was probably meant: a scenario's file beside it, or a shipped scenario.
 func notFound(arg string) error {
 	folder, name := filepath.Dir(arg), filepath.Base(arg)
 	noFile, nothing := fmt.Errorf("no file or folder %q", arg), fmt.Errorf("no file, folder or shipped scenario %q", arg)
-	if own := strings.TrimSuffix(name, filepath.Ext(name)); shipped()[own] != "" {
+	own := bare(name)
+	if shipped()[own] != "" {
 		return words.WithHint(noFile, fmt.Sprintf("sim run %s runs the scenario of this name that sim ships", own))
 	}
-	beside, _ := findIn(folder)
-	if guess := yamlform.Nearest(name, namesOf(beside, func(s source) string { return filepath.Base(s.name) })); guess != "" {
-		return words.WithHint(noFile, fmt.Sprintf("did you mean %s?", filepath.Join(folder, guess)))
+	beside := scenariosBeside(folder)
+	if guess := yamlform.Nearest(own, slices.Collect(maps.Keys(beside))); guess != "" {
+		return words.WithHint(noFile, fmt.Sprintf("did you mean %s?", filepath.Join(folder, beside[guess])))
 	}
-	if guess := yamlform.Nearest(name, append(Shipped(), All)); guess != "" {
+	if guess := yamlform.Nearest(own, append(Shipped(), All)); guess != "" {
 		return words.WithHint(nothing, fmt.Sprintf("did you mean %s?", guess))
 	}
 	return words.WithHint(nothing, "sim list lists the scenarios")
+}
+
+// bare is a file's name without the extension of a scenario's file.
+func bare(name string) string {
+	if IsFile(name) {
+		return strings.TrimSuffix(name, filepath.Ext(name))
+	}
+	return name
+}
+
+// mostBeside bounds how many files are looked at for the one that was meant.
+const mostBeside = 1000
+
+// looksLikeScenario: a text that has these may be a scenario, maybe one with mistakes; one that has not is none.
+var looksLikeScenario = regexp.MustCompile(`(?m)^(lock|workload|variants):`)
+
+// scenariosBeside are the files of a folder itself that look like scenarios, by their names without the extension.
+func scenariosBeside(folder string) map[string]string {
+	found := make(map[string]string)
+	f, err := os.Open(folder)
+	if err != nil {
+		return found
+	}
+	defer f.Close()
+	entries, _ := f.ReadDir(mostBeside)
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !IsFile(e.Name()) {
+			continue
+		}
+		text, err := machine.ReadRegular(filepath.Join(folder, e.Name()), yamlform.MaxSize+1)
+		if err == nil && looksLikeScenario.Match(text) {
+			found[bare(e.Name())] = e.Name()
+		}
+	}
+	return found
 }
 
 func dedupe(list []source) []source {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Files of a run's folder.
@@ -124,4 +126,40 @@ func linkFolder(folder, name, target string) error {
 		err = junction.Run()
 	}
 	return err
+}
+
+// Missing says of what a user named as a run, or a folder of runs, that it is not there, and what is; nil: it is there.
+func Missing(path string) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for folder := filepath.Dir(path); ; folder = filepath.Dir(folder) {
+		latest := filepath.Join(folder, Latest)
+		if _, err := os.Stat(latest); err == nil {
+			return words.WithHint(fmt.Errorf("no file or folder %q", path), "the newest run there is "+latest)
+		}
+		if folder == filepath.Dir(folder) {
+			return words.WithHint(fmt.Errorf("no file or folder %q", path), "sim run leaves its runs in reports/, the newest as reports/latest")
+		}
+	}
+}
+
+// mostCounted bounds how many folders are looked at for runs.
+const mostCounted = 10_000
+
+// Below counts the runs in a folder of runs, <scenario>/<run>/result.json, and names the newest, or one of them; 0: there are none.
+func Below(dir string) (count int, one string) {
+	found, _ := fs.Glob(os.DirFS(dir), "*/*/"+Result)
+	for _, file := range found[:min(len(found), mostCounted)] {
+		run := filepath.Join(dir, filepath.Dir(file))
+		if info, err := os.Lstat(filepath.Dir(run)); err == nil && info.IsDir() { // not through the link to the newest
+			count, one = count+1, run
+		}
+	}
+	if latest := filepath.Join(dir, Latest); count > 0 {
+		if _, err := os.Stat(filepath.Join(latest, Result)); err == nil {
+			one = latest
+		}
+	}
+	return count, one
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // Load reads a run's folder: its result, with scenario and histories. A run that was killed has
@@ -29,6 +30,13 @@ func Load(dir string) (*report.Result, error) {
 	r, err := loadResult(filepath.Join(dir, runs.Result))
 	if errors.Is(err, fs.ErrNotExist) {
 		if r, err = loadResult(filepath.Join(dir, runs.Started)); errors.Is(err, fs.ErrNotExist) {
+			if err := runs.Missing(dir); err != nil {
+				return nil, err
+			}
+			if count, one := runs.Below(dir); count > 0 {
+				return nil, words.WithHint(fmt.Errorf("%q is not the folder of a run: it holds %s", dir, words.Count(count, "run")),
+					"name one: "+one)
+			}
 			return nil, fmt.Errorf("%q is not the folder of a run: it has neither %s nor %s", dir, runs.Result, runs.Started)
 		}
 	}
@@ -213,6 +221,9 @@ func (t *trial) rejudge(ctx context.Context, s scenario.Variant, v *report.Varia
 // a run's folder, or a folder with runs below it. Of such a folder, unreadable are the results
 // that cannot be read.
 func Results(path string) (list []*report.Result, unreadable []error, err error) {
+	if err := runs.Missing(path); err != nil {
+		return nil, nil, err
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("failed to find results: %w", err)

@@ -15,7 +15,7 @@ import (
 
 // flagElsewhere says of flags that a command does not have, but that users look for, what does it.
 var flagElsewhere = map[string]string{
-	"sim run --variant":  "sim run runs all variants; sim explain, sim search and sim replay take one with --variant",
+	"sim run --variant":  "sim run runs all variants; sim explain and sim search take one with --variant",
 	"sim run --fault":    "the scenario names its faults: sim list faults lists the kinds; sim search --kinds chooses kinds of random faults",
 	"sim search --fault": "sim search --kinds chooses kinds of faults; sim list faults lists them",
 }

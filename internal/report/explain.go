@@ -158,6 +158,14 @@ func (x *Explanation) before(p *TurningPoint) *TurningPoint {
 	return nil
 }
 
+// earlier says how many violated it before a point, so that one sees how sharp the step is.
+func (x *Explanation) earlier(p *TurningPoint, of func(*TurningPoint) *Reruns) string {
+	if b := x.before(p); b != nil {
+		return fmt.Sprintf("; one event earlier %s", of(b).words())
+	}
+	return ""
+}
+
 func last(p *TurningPoint) *Reruns { return p.Last }
 func end(p *TurningPoint) *Reruns  { return p.End }
 
@@ -188,9 +196,7 @@ func (x *Explanation) Moments() (list []Moment) {
 	defer func() { slices.SortStableFunc(list, func(a, b Moment) int { return a.Point.Event - b.Point.Event }) }()
 	beside := func(p *TurningPoint, of func(*TurningPoint) *Reruns) string {
 		text := fmt.Sprintf("%s reruns violate %s", of(p).words(), x.Property)
-		if b := x.before(p); b != nil {
-			text += fmt.Sprintf("; one event earlier %s", of(b).words())
-		}
+		text += x.earlier(p, of)
 		if least := x.least(p, of); least.share() < of(p).share() {
 			text += fmt.Sprintf("; at each later event at least %s", least.words())
 		}
@@ -248,19 +254,22 @@ func (x *Explanation) Lead() string {
 
 // Basis says what that rests on.
 func (x *Explanation) Basis() string {
-	p := x.NoReturn
-	if p == nil {
-		p = x.Certain
-	}
-	if p == nil {
+	if x.NoReturn == nil && x.Certain == nil {
 		return ""
 	}
-	how, r := "ended at that moment", p.End
-	if x.NoReturn == nil {
-		how, r = "lasted", p.Last
+	var parts []string
+	add := func(p *TurningPoint, how string, of func(*TurningPoint) *Reruns) {
+		parts = append(parts, fmt.Sprintf("From %s on, %s reruns in which all faults %s violate %s%s.",
+			words.Seconds(time.Duration(p.At)), of(p).words(), how, x.Property, x.earlier(p, of)))
 	}
-	return fmt.Sprintf("The run was made again as it was until then, and what follows was drawn anew: "+
-		"%s reruns in which all faults %s violate %s.", r.words(), how, x.Property)
+	certain, noReturn := x.Certain, x.NoReturn
+	if certain != nil && (noReturn == nil || certain.Event < noReturn.Event) {
+		add(certain, "lasted", last)
+	}
+	if noReturn != nil && (certain == nil || certain.Event >= noReturn.Event || !x.isSeenBy(noReturn)) {
+		add(noReturn, "ended at that moment", end)
+	}
+	return "The run was made again as it was until then, and what follows was drawn anew. " + strings.Join(parts, " ")
 }
 
 // odds are what a picture shows of it.

@@ -36,10 +36,13 @@ type OddsMark struct {
 
 // Heights of the lane of the odds, in pixels: the rows of its labels, and its bars.
 const (
-	oddsHeight = 84
-	oddsTop    = 24
+	oddsFirst  = 14
+	oddsSecond = 29
+	oddsTop    = 39
 	oddsFull   = 52
-	oddsWords  = oddsTop + oddsFull/2 + 4
+	oddsHeight = oddsTop + oddsFull + 8
+	oddsWords  = oddsTop + oddsFull/2 - 4
+	oddsBelow  = oddsWords + 15
 )
 
 // odds draws the share of the reruns that violate a property, and marks from when on all do.
@@ -91,13 +94,15 @@ func (e *easel) odds() {
 
 // oddsZones say what the areas mean.
 func (e *easel) oddsZones(l *lane, o *Odds, end time.Duration) {
-	zone := func(from, to time.Duration, class string, texts ...string) {
+	zone := func(from, to time.Duration, class string, lines ...[]string) {
 		if to <= from {
 			return
 		}
-		s := bar("odds-zone", Span{from, to}, oddsTop, oddsFull)
-		s.inside(class, rankOverlap, []int{oddsWords}, texts...)
-		l.Shapes = append(l.Shapes, s)
+		for i, texts := range lines {
+			s := bar("odds-zone", Span{from, to}, oddsTop, oddsFull)
+			s.inside(class, rankOverlap, []int{[]int{oddsWords, oddsBelow}[i]}, texts...)
+			l.Shapes = append(l.Shapes, s)
+		}
 	}
 	begin, sure, certain := o.Steps[0].At, end, end
 	if o.NoReturn != nil {
@@ -112,30 +117,38 @@ func (e *easel) oddsZones(l *lane, o *Odds, end time.Duration) {
 			open = []string{fmt.Sprintf("a matter of chance: some reruns violate %s", o.Property), "a matter of chance", "chance"}
 		}
 	}
-	word := map[bool]string{false: "certain", true: "nearly certain"}
-	zone(begin, certain, "odds-open", open...)
-	zone(certain, sure, "odds-sure", word[o.Nearly]+", unless the faults end", "unless faults end")
-	zone(sure, end, "odds-lost", word[o.NearlyLost]+", even if all faults end", word[o.NearlyLost])
+	zone(begin, certain, "odds-open", open)
+	// Two lines of one length: where one has no room the other has none, and "certain" never stands alone.
+	if o.Nearly {
+		zone(certain, sure, "odds-sure", []string{"nearly certain"}, []string{"if faults last"})
+	} else {
+		zone(certain, sure, "odds-sure", []string{"certain unless"}, []string{"the faults end"})
+	}
+	word := map[bool]string{false: "certain", true: "nearly certain"}[o.NearlyLost]
+	zone(sure, end, "odds-lost", []string{word}, []string{"even if all faults end", "anyway"})
 }
 
 // oddsMarks mark the moments, through the whole picture.
 func (e *easel) oddsMarks(l *lane, o *Odds) {
-	line := func(m *OddsMark, class, title string, rank int, texts ...string) {
+	line := func(m *OddsMark, class, title string, rank int, rows []int, text string) {
 		through := at("line", class, m.At, axisHeight, e.y-axisHeight)
 		e.behind.Shapes = append(e.behind.Shapes, through)
 		s := at("line", class, m.At, 0, oddsTop+oddsFull)
 		s.Event, s.Step, s.Title = m.Event, true, title+": "+m.What
-		s.beside(class+"-words", rank, []int{14}, texts...)
+		s.beside(class+"-words", rank, rows, text)
 		l.Shapes = append(l.Shapes, s)
 	}
 	certain, noReturn := o.Certain, o.NoReturn
 	if noReturn != nil {
 		const name = "point of no return"
-		line(noReturn, "odds-no-return", name, rankOverlap, name+": "+noReturn.What, name, "no return")
+		line(noReturn, "odds-no-return", name, rankOverlap, []int{oddsFirst}, name)
+		below := at("line", "odds-no-return", noReturn.At, 0, 0)
+		below.beside("odds-no-return-words", rankOverlap, []int{oddsSecond}, noReturn.What)
+		l.Shapes = append(l.Shapes, below)
 	}
 	if o.Rise != nil {
-		line(o.Rise, "odds-certain", "the largest step", rankBroken, o.Rise.What)
+		line(o.Rise, "odds-certain", "the largest step", rankBroken, []int{oddsFirst, oddsSecond}, o.Rise.What)
 	} else if certain != nil && (noReturn == nil || certain.At < noReturn.At) {
-		line(certain, "odds-certain", "certain from here on, unless the faults end", rankBroken, certain.What)
+		line(certain, "odds-certain", "certain from here on, unless the faults end", rankBroken, []int{oddsFirst, oddsSecond}, certain.What)
 	}
 }

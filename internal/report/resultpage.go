@@ -589,6 +589,9 @@ func chances(p *PropertyResult) string {
 	return text
 }
 
+// AsExpected reports that a reader of a suite need not look at a result.
+func AsExpected(r *Result) bool { return !isLoud(outcomeOf(r)) }
+
 // Outcome says what a result amounts to: a class of the stylesheet, an icon and
 // a word.
 func Outcome(r *Result) (class, icon, word string) {

@@ -46,7 +46,7 @@ const (
 func (h *Handler) groups(all []*entry) (list []group) {
 	if newest := newestOfEach(all); len(newest) > 1 {
 		list = append(list, group{Name: "Suite", Links: []groupLink{{suitePath,
-			"the newest run of each of " + words.Count(len(newest), "scenario"), ""}}})
+			"the newest run of each of " + words.Count(len(newest), "scenario"), suiteNote(newest)}}})
 	}
 	cards := group{Name: "Report cards"}
 	for _, audit := range h.newestFolders(runs.Audits) {
@@ -68,6 +68,20 @@ func (h *Handler) groups(all []*entry) (list []group) {
 		}
 	}
 	return list
+}
+
+// suiteNote says how many of the newest runs are not as expected.
+func suiteNote(newest []*entry) string {
+	off := 0
+	for _, e := range newest {
+		if !e.row.Met {
+			off++
+		}
+	}
+	if off == 0 {
+		return "all as expected"
+	}
+	return words.Grouped(off) + " not as expected"
 }
 
 func (g *group) add(l groupLink) {

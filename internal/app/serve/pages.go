@@ -20,6 +20,7 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/runs"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/compare"
@@ -74,9 +75,12 @@ type listPage struct {
 	Campaigns bool
 	// Playground: there is one to lead to.
 	Playground bool
-	// Elsewhere are commands that show runs of other folders, where this one has none.
-	Elsewhere []string
+	// Elsewhere are other folders with runs, where this one has none.
+	Elsewhere []otherFolder
 }
+
+// otherFolder is a folder with runs, and the command that shows them.
+type otherFolder struct{ Command, Runs string }
 
 // pageLink leads to another page of the list; a gap leads nowhere.
 type pageLink struct {
@@ -90,6 +94,8 @@ type listRow struct {
 	Class, Word, Icon               string
 	Variants                        string
 	Live, Judged                    bool
+	// Met: all is as expected, or not applicable.
+	Met bool
 	// Before and After: chosen for a comparison at first.
 	Before, After bool
 }
@@ -122,7 +128,8 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request) error {
 	p.Groups = h.groups(all.runs)
 	if p.Total == 0 && p.Unread == 0 {
 		for _, folder := range Elsewhere(h.o.Dir) {
-			p.Elsewhere = append(p.Elsewhere, "sim serve "+shellquote.Join(folder))
+			count, _ := runs.Below(folder)
+			p.Elsewhere = append(p.Elsewhere, otherFolder{"sim serve " + shellquote.Join(folder), words.Count(count, "run")})
 		}
 	}
 	p.Pages = p.links(n, last)
@@ -197,6 +204,7 @@ func rowOf(s stored) listRow {
 	default:
 		row.Class, row.Icon, row.Word = report.Outcome(s.result)
 		row.Title, row.Seed, row.Judged = shortened(s.result.Title, 200), s.result.Seed, true
+		row.Met = report.AsExpected(s.result)
 		if t, err := time.Parse(time.RFC3339, s.result.Started); err == nil {
 			row.When = t.UTC().Format("2006-01-02 15:04:05")
 		}

@@ -257,7 +257,7 @@ func TestSchemasOfOutput(t *testing.T) {
 		{"doctor --json", app.ExitMet, `"state"`},
 		{"search gc-pause --variant unfenced --for 0s --seeds 200 --json", app.ExitUnexpected, `"violated"`},
 		{"search sentinel-min-replicas --for 0s --seeds 1 --bare --json", app.ExitMet, `"worth"`},
-		{"soak gc-pause --variant unfenced --epochs 2 --length 10s --seeds seeds.jsonl --json", app.ExitUnexpected, `"seeds"`},
+		{"soak gc-pause --variant unfenced --epochs 2 --length 10s --seed 1 --seeds seeds.jsonl --json", app.ExitUnexpected, `"seeds"`},
 		{"sweep gc-pause --x lock.ttl=500ms,1s --runs 20 --json", app.ExitMet, `"rate"`},
 		{"exhaust correct.yaml --most 100 --json", app.ExitUndecided, `"verdict": "unknown"`},
 		{"exhaust correct.yaml --property exclusive-lease --json", app.ExitMet, `"verdict": "holds"`},

@@ -16,7 +16,8 @@ real servers and the library's own program in virtual time, with other faults ev
 and writes this page and [soak.json](soak.json).
 
 A violation counts once for each epoch that shows it, so a rate is the least that it can be. What a violation is:
-[properties](../reference/properties.md); progress is that each client gets the lock again when everything has healed. Only faults that a lock on Redis is meant to survive are drawn.
+[properties](../reference/properties.md); progress is that each client gets the lock again when everything has healed.
+Only faults that a lock on Redis is meant to survive are drawn.
 
 | lock | time | epochs (calm), lives | sections | violated, per million sections (95 %) | found | times real time ` +
 		`| memory of sim after the first epoch, the last (in use); of servers and programs |

@@ -43,8 +43,8 @@ What was looked into: gozero's client has a circuit breaker. After many errors i
 in this epoch for longer than the two seconds of ` + "`grant_within`" + ` after everything had healed.
 Errors of earlier epochs count, too, so the epoch alone does not show it.
 
-A program in Go collects its garbage seldom in virtual time, when it has 256 MiB: so its memory grows to that, and no further. sim's own is that of its
-heap, which it collects when it has grown to nine times what is in use.
+A program in Go collects its garbage seldom in virtual time, when it has 256 MiB: so its memory grows to that, and no further.
+sim's own is that of its heap, which it collects when it has grown to nine times what is in use.
 `)
 	return b.String()
 }

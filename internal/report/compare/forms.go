@@ -24,12 +24,15 @@ func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
 	tones := map[Kind]terminal.Tone{
 		Regressed: terminal.Bad, Mended: terminal.Good, Changed: terminal.Doubt, Gone: terminal.Faint, Added: terminal.Faint,
 	}
-	for _, why := range c.causes() {
-		head := p.Paint(terminal.Doubt, terminal.Pad("differs", 9))
-		for _, line := range terminal.Wrap(plain.Text(why.What+": "+why.Words), p.Width-11) {
+	row := func(tone terminal.Tone, label, text string) {
+		head := p.Paint(tone, terminal.Pad(label, 9))
+		for _, line := range terminal.Wrap(plain.Text(text), p.Width-11) {
 			p.Print(head, "  ", line, "\n")
 			head = terminal.Pad("", 9)
 		}
+	}
+	for _, why := range c.causes() {
+		row(terminal.Doubt, "differs", why.What+": "+why.Words)
 	}
 	for _, ch := range c.Changes {
 		if ch.summed() {
@@ -55,11 +58,7 @@ func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
 		}
 	}
 	for _, only := range c.only() {
-		head := p.Paint(terminal.Faint, terminal.Pad(string(only.Kind), 9))
-		for _, line := range terminal.Wrap(plain.Text(only.Words), p.Width-11) {
-			p.Print(head, "  ", line, "\n")
-			head = terminal.Pad("", 9)
-		}
+		row(terminal.Faint, string(only.Kind), only.Words)
 	}
 	for _, t := range c.Timings {
 		p.Print(p.Paint(terminal.Faint, terminal.Pad("time", 9)), "  ", plain.Text(t.Scenario+" / "+t.Variant), "  ",
@@ -107,7 +106,7 @@ func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
 
 // summed reports that a change is told with others, as one of a scenario that is on one side only. What is not as expected is told alone.
 func (c *Change) summed() bool {
-	return c.alone && !(c.Kind == Added && c.Unmet()) && (c.Kind == Gone || c.Kind == Added)
+	return c.alone && (c.Kind == Gone || c.Kind == Added && !c.Unmet())
 }
 
 // sided says which scenarios are on one side only.

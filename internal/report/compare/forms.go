@@ -64,15 +64,7 @@ func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
 		p.Print(p.Paint(terminal.Faint, terminal.Pad("time", 9)), "  ", plain.Text(t.Scenario+" / "+t.Variant), "  ",
 			ascii(p, words.Duration(t.Before)), " to ", ascii(p, words.Duration(t.After)), "\n")
 	}
-	said, tone := "NO REGRESSION", terminal.Good
-	switch {
-	case c.Regression:
-		said, tone = "REGRESSION", terminal.Bad
-	case c.Compared == 0:
-		said, tone = "NOTHING TO COMPARE", terminal.Doubt
-	case c.Unclear > 0:
-		said, tone = "UNDECIDED", terminal.Doubt
-	}
+	said, tone := c.outcome()
 	otherwise := c.otherwise()
 	changed := len(c.Changes) - c.oneSided() - otherwise
 	line := fmt.Sprintf(" %s changed, %s the same", words.Count(changed, "verdict"), words.Grouped(c.Same))
@@ -102,6 +94,19 @@ func WriteText(w io.Writer, c Comparison, o terminal.Options) error {
 		p.Print(text, "\n")
 	}
 	return p.WriteAll(w)
+}
+
+// outcome is what the comparison came to, in a word or two.
+func (c *Comparison) outcome() (said string, tone terminal.Tone) {
+	switch {
+	case c.Regression:
+		return "REGRESSION", terminal.Bad
+	case c.Compared == 0:
+		return "NOTHING TO COMPARE", terminal.Doubt
+	case c.Unclear > 0:
+		return "UNDECIDED", terminal.Doubt
+	}
+	return "NO REGRESSION", terminal.Good
 }
 
 // summed reports that a change is told with others, as one of a scenario that is on one side only. What is not as expected is told alone.

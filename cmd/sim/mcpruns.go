@@ -265,7 +265,7 @@ func tellLooked(l *report.Looked) (list []searchSight) {
 			one.Never = append(one.Never, fit(never))
 		}
 		for _, o := range s.LeftOut {
-			one.Never = append(one.Never, fit(fmt.Sprintf("%s: not drawn at all: %s", o.Kind, o.Why)))
+			one.Never = append(one.Never, fit(fmt.Sprintf("%s: left out of this search: %s", o.Kind, o.Why)))
 		}
 		for _, c := range s.Counts {
 			one.Runs = append(one.Runs, searchCount{c.Name, c.Runs})

@@ -220,6 +220,17 @@ func where(r *app.SearchResult) string {
 	return "in the virtual world"
 }
 
+// runsOf says on a page what the runs were; empty: of models.
+func runsOf(world string, servers bool) string {
+	switch {
+	case world == request.Live:
+		return "runs among real servers, on one machine"
+	case servers:
+		return "runs with real servers, in virtual time; the network is a model"
+	}
+	return ""
+}
+
 // searched names what was searched: the scenario; without one, the lock.
 func searched(r *app.SearchResult) string {
 	switch {
@@ -235,7 +246,7 @@ func searched(r *app.SearchResult) string {
 func searchPage(result *app.SearchResult, html string) (page report.Rates, err error) {
 	search, r := result.Of, result.Report
 	page = report.Rates{
-		Heading: searched(result) + ": a search", Live: result.Request.World == request.Live,
+		Heading: searched(result) + ": a search", Runs: runsOf(result.Request.World, result.Of.Real != nil),
 		Lead: fmt.Sprintf("Variant %s: %s %s, %s. The shares are those of the %s drawn afresh.",
 			search.Variant, words.Count(r.Runs, "run"), where(result),
 			words.Count(r.Behaviours, "distinct behaviour"), words.Count(r.Drawn, "schedule")),

@@ -303,7 +303,7 @@ func (a *cli) concludeSoak(ctx context.Context, r *app.SoakResult, html string, 
 // soakPage is what came of a soak, as a page shows it.
 func soakPage(r *app.SoakResult, html string) (page report.Rates, err error) {
 	page = report.Rates{
-		Heading: r.Scenario + ": a soak", Live: r.Request.World == request.Live,
+		Heading: r.Scenario + ": a soak", Runs: runsOf(r.Request.World, r.Servers),
 		Lead: fmt.Sprintf("Variant %s: %s in %s of the world's time, %s, %s calm. The shares are those of the epochs that were judged. "+
 			"Memory of sim: %s after the first epoch, %s after the last.", r.Variant, words.Count(r.Epochs, "epoch"), inHours(r.Virtual),
 			words.Count(r.Granted, "section"), words.Count(r.Calm, "epoch"), mebibytes(r.Start.Own), mebibytes(r.End.Own)),

@@ -25,8 +25,10 @@ type SoakResult struct {
 	Request request.Soak
 	// Scenario, Variant and Lock name what lived.
 	Scenario, Variant, Lock string
-	Properties              []checker.Property
-	Kinds                   []string
+	// Servers: real servers took part.
+	Servers    bool
+	Properties []checker.Property
+	Kinds      []string
 	SoakTally
 	// Known are the seeds of earlier soaks, and what became of each; Gained those that this one added.
 	Known, Gained []KnownSeed
@@ -164,7 +166,7 @@ func (s *soaking) prepareLives(ctx context.Context) error {
 		}
 	}
 	s.soak = explore.Soak{Search: s.out.Of, Length: time.Duration(s.soaked.Request.Length)}
-	s.soaked.Kinds = s.out.Of.KindsDrawn()
+	s.soaked.Kinds, s.soaked.Servers = s.out.Of.KindsDrawn(), s.real != nil
 	if s.real == nil {
 		return nil
 	}

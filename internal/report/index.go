@@ -464,9 +464,6 @@ func PropertyLink(link string, name checker.Property) string {
 	return link
 }
 
-// isLoud: a reader of the suite must see it.
-func isLoud(o outcome) bool { return o != asExpected && o != notApplicable }
-
 func indexCellOf(p *PropertyResult, link string) indexCell {
 	c := indexCell{Property: p.Name, Badge: verdictBadge(p.Verdict), Verdicts: p.Verdict.String(),
 		Why: p.Why, Loud: !p.Met, Undecided: isUndecided(p), Link: PropertyLink(link, p.Name)}

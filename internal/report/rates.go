@@ -18,8 +18,8 @@ type Rates struct {
 	Result string
 	// Missing are the shards that a merged page lacks.
 	Missing []string
-	// Live: the runs were made among real servers.
-	Live  bool
+	// Runs says what the runs were: "runs with real servers in virtual time"; empty: of models.
+	Runs  string
 	Grids []RateGrid
 	// Classes are kinds of violations and how often each came.
 	Classes []RateLine
@@ -101,7 +101,7 @@ func (l *Looked) Sights() []Sight {
 	}
 	faults := Sight{What: [2]string{"kinds of faults", "kind of fault"}, One: "fault", Link: "faults", Reached: "took effect"}
 	for _, f := range l.Faults {
-		never := f.Kind + ": never drawn"
+		never := f.Kind + ": never drawn, by chance"
 		if f.Planned > 0 {
 			never = fmt.Sprintf("%s: drawn in %s, took effect in none", f.Kind, words.Count(f.Planned, "run"))
 		}
@@ -129,7 +129,7 @@ func (s *Sight) add(name string, runs uint64, never string) {
 	}
 }
 
-// NotDrawn says what was left out, and why: "not drawn at all: clock, flush (a lock is not meant to survive that); promote (there is no
+// NotDrawn says what was left out, and why: "left out of this search: clock, flush (a lock is not meant to survive that); promote (there is no
 // replica to promote)"; empty: nothing was.
 func (s *Sight) NotDrawn() string {
 	var whys, list []string
@@ -150,7 +150,7 @@ func (s *Sight) NotDrawn() string {
 	if len(list) == 0 {
 		return ""
 	}
-	return "not drawn at all: " + strings.Join(list, "; ")
+	return "left out of this search: " + strings.Join(list, "; ")
 }
 
 // Figure is "12 of 14".

@@ -62,9 +62,9 @@ func TestSearchSaysWhatItNeverReached(t *testing.T) {
 		Curve:     []report.CurvePoint{{Runs: 100, Behaviours: 50}, {Runs: 500, Behaviours: 95}, {Runs: 1000, Behaviours: 100}}}
 	page := write(l)
 	for _, want := range []string{">no-late-effect violated: a write of c1 took effect</a>", "<li>stays-held: nobody renewed (1000 runs)</li>",
-		"<li>there were two primaries</li>", "<li>hold: drawn in 2 runs, took effect in none</li>", "<li>cut: never drawn</li>",
+		"<li>there were two primaries</li>", "<li>hold: drawn in 2 runs, took effect in none</li>", "<li>cut: never drawn, by chance</li>",
 		"Never reached, in 1,000 runs", "1 of 2 were put to the test", "1 of 6 took effect", "1 of 2 were reached", "900 of 1,000",
-		"<li>not drawn at all: clock, evict (not meant); promote (no replica)</li>",
+		"<li>left out of this search: clock, evict (not meant); promote (no replica)</li>",
 		"95 behaviours after half of the runs, 100 at the end: few are new",
 		`width="900" height="300" alt="Picture of the run: no-late-effect`, `points="0,100 100.0,50.0 500.0,5.0 1000.0,0.0"`} {
 		if !strings.Contains(page, want) {

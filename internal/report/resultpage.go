@@ -589,6 +589,9 @@ func chances(p *PropertyResult) string {
 	return text
 }
 
+// isLoud: a reader of the suite must see it.
+func isLoud(o outcome) bool { return o != asExpected && o != notApplicable }
+
 // AsExpected reports that a reader of a suite need not look at a result.
 func AsExpected(r *Result) bool { return !isLoud(outcomeOf(r)) }
 

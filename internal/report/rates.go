@@ -129,8 +129,8 @@ func (s *Sight) add(name string, runs uint64, never string) {
 	}
 }
 
-// NotDrawn says what was left out, and why: "left out of this search: clock, flush (a lock is not meant to survive that); promote (there is no
-// replica to promote)"; empty: nothing was.
+// NotDrawn says what was left out, and why: "left out of this search: clock, flush (a lock is not meant to survive that); promote (there is
+// no replica to promote)"; empty: nothing was.
 func (s *Sight) NotDrawn() string {
 	var whys, list []string
 	kinds := make(map[string][]string)

@@ -221,7 +221,7 @@ func (a *cli) printVerdicts(name string, out *explore.Exhausted, dir string) err
 func verdictOfAll(out *explore.Exhausted, v *explore.Verdicts) string {
 	switch {
 	case v.Violated > 0:
-		return fmt.Sprintf("violated in %d of %s", v.Violated, words.Count(out.Schedules, "schedule"))
+		return fmt.Sprintf("violated in %s of %s", words.Grouped(v.Violated), words.Count(out.Schedules, "schedule"))
 	case !out.All:
 		return fmt.Sprintf("not exhausted: %s seen, no violation", words.Count(out.Schedules, "schedule"))
 	case out.Unfinished > 0:

@@ -175,12 +175,16 @@ func notFound(arg string) error {
 	if shipped()[own] != "" {
 		return words.WithHint(noFile, fmt.Sprintf("sim run %s runs the scenario of this name that sim ships", own))
 	}
+	near := yamlform.Nearest(own, append(Shipped(), All))
+	if own == arg && near != "" { // the name of no file
+		return words.WithHint(nothing, fmt.Sprintf("did you mean %s?", near))
+	}
 	beside := scenariosBeside(folder)
 	if guess := yamlform.Nearest(own, slices.Collect(maps.Keys(beside))); guess != "" {
 		return words.WithHint(noFile, fmt.Sprintf("did you mean %s?", filepath.Join(folder, beside[guess])))
 	}
-	if guess := yamlform.Nearest(own, append(Shipped(), All)); guess != "" {
-		return words.WithHint(nothing, fmt.Sprintf("did you mean %s?", guess))
+	if near != "" {
+		return words.WithHint(nothing, fmt.Sprintf("did you mean %s?", near))
 	}
 	return words.WithHint(nothing, "sim list lists the scenarios")
 }

@@ -65,7 +65,7 @@ func TestReasonsOfASearchAddUp(t *testing.T) {
 		reason(checker.DeadlockFree, 100, "nobody tried"), reason(checker.DeadlockFree, 10, "rare"), reason(checker.DeadlockFree, 9, "rarer"),
 	}}
 	got := strings.Join(whyNot(r, checker.DeadlockFree, 1500), "; ")
-	want := `1 grant was lost at 2.5 ms by "x" (1024 runs, some with other figures); nobody tried (100 runs); rare (10 runs); ` +
+	want := `1 grant was lost at 2.5 ms by "x" (1,024 runs, some with other figures); nobody tried (100 runs); rare (10 runs); ` +
 		"other reasons (366 runs)"
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)

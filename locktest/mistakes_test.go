@@ -57,6 +57,7 @@ var beyond = map[string]string{
 	"permit_ends":     "no lock has permits here",
 	"place_renewed":   "no lock is asked here whether it serves in order",
 	"place_ends":      "no lock is asked here whether it serves in order",
+	"asks_again":      "no server here knows BLPOP",
 	"writer_waits":    "no lock has readers here",
 	"entries":         "no client asks again inside its section here",
 	"give_up":         "the lock tries again for longer than others hold it",

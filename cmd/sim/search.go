@@ -70,13 +70,10 @@ is kept).`,
 			if len(args) == 1 {
 				r.Scenario = args[0]
 			}
-			if !c.Flags().Changed("lock") {
-				if r.Lock, err = a.takeProjectLock(cmp.Or(r.World, request.Virtual), allowPrograms); err != nil {
-					return err
-				}
+			env, err := a.permitted(c, r.World, &r.Lock, allowPrograms)
+			if err != nil {
+				return err
 			}
-			env := a.env()
-			env.Permit = app.Permit{Lock: r.Lock != "", Programs: allowPrograms}
 			l := a.listener()
 			l.asJSON = asJSON
 			result, err := app.Search(c.Context(), env, r, l.hear)
@@ -93,8 +90,7 @@ is kept).`,
 	shardFlag(c, &shard)
 	c.Flags().BoolVar(&r.StrictModel, "strict-model", false,
 		"stop (exit code 5) if real servers differ from the model in a run that is found")
-	c.Flags().BoolVar(&allowPrograms, "allow-programs", false,
-		"allow the lock program that the scenario or sim.yaml names; read it first")
+	allowProgramsFlag(c, &allowPrograms)
 	c.Flags().BoolVar(&asJSON, "json", false, "print what came of it as JSON on stdout")
 	c.Flags().StringVar(&html, "html", "", "also write what came of it as an HTML page to this file")
 	return c
@@ -108,11 +104,7 @@ func (a *cli) search() request.Search {
 
 // searchFlags are the flags that say what is searched, and how.
 func searchFlags(c *cobra.Command, r *request.Search) {
-	worldFlag(c, &r.World, "virtual, but lock programs live where this machine does not let sim run them there")
-	c.Flags().StringVar(&r.Nodes, "nodes", string(server.Auto), "what the nodes are: model, process (real servers), "+
-		"or auto (process with --world live, or where a lock program meets them; otherwise model)")
-	registerWords(c, "nodes", words.Texts(trial.Providers(request.Virtual)))
-	redisFlag(c, &r.Redis)
+	placeFlags(c, &r.World, &r.Nodes, &r.Redis)
 	c.Flags().StringVar(&r.Lock, "lock", "", "the lock to search, in the place of the scenario's own: "+
 		"a command with its arguments, quoted as for a shell, or a lock of sim; empty: none, where sim.yaml names one")
 	c.Flags().StringVar(&r.Topology, "topology", "",
@@ -132,8 +124,39 @@ func searchFlags(c *cobra.Command, r *request.Search) {
 
 // drawingFlags say how schedules are drawn. A new one is a field of explore.Drawing, and a line here.
 func drawingFlags(c *cobra.Command, d *explore.Drawing) {
-	c.Flags().BoolVar(&d.Bare, "bare", false, "leave out the scenario's own faults")
+	faultFlags(c, &d.Bare, &d.Kinds)
 	c.Flags().BoolVar(&d.Unguided, "unguided", false, "draw every schedule afresh; do not change earlier ones")
-	c.Flags().StringSliceVar(&d.Kinds, "kinds", nil, "the kinds of faults to draw (default: "+strings.Join(explore.Kinds(), ", ")+")")
+}
+
+// faultFlags say which faults are drawn.
+func faultFlags(c *cobra.Command, bare *bool, kinds *[]string) {
+	c.Flags().BoolVar(bare, "bare", false, "leave out the scenario's own faults")
+	c.Flags().StringSliceVar(kinds, "kinds", nil, "the kinds of faults to draw (default: "+strings.Join(explore.Kinds(), ", ")+")")
 	registerList(c, "kinds", explore.Kinds())
+}
+
+// placeFlags say where many runs are made.
+func placeFlags(c *cobra.Command, world, nodes, redis *string) {
+	worldFlag(c, world, "virtual, but lock programs live where this machine does not let sim run them there")
+	c.Flags().StringVar(nodes, "nodes", string(server.Auto), "what the nodes are: model, process (real servers), "+
+		"or auto (process with --world live, or where a lock program meets them; otherwise model)")
+	registerWords(c, "nodes", words.Texts(trial.Providers(request.Virtual)))
+	redisFlag(c, redis)
+}
+
+// allowProgramsFlag permits the program of a scenario, or of sim.yaml.
+func allowProgramsFlag(c *cobra.Command, allowed *bool) {
+	c.Flags().BoolVar(allowed, "allow-programs", false, "allow the lock program that the scenario or sim.yaml names; read it first")
+}
+
+// permitted is what runs of a lock need: without --lock it is that of sim.yaml, if the user permits that.
+func (a *cli) permitted(c *cobra.Command, world string, named *string, allowPrograms bool) (env *app.Env, err error) {
+	if !c.Flags().Changed("lock") {
+		if *named, err = a.takeProjectLock(cmp.Or(world, request.Virtual), allowPrograms); err != nil {
+			return nil, err
+		}
+	}
+	env = a.env()
+	env.Permit = app.Permit{Lock: *named != "", Programs: allowPrograms}
+	return env, nil
 }

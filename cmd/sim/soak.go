@@ -15,13 +15,10 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/app"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
-	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
-	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
 	"github.com/redlock-sim/redlock-sim/internal/words"
-	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 )
 
 func newSoakCommand(a *cli) *cobra.Command {
@@ -68,13 +65,10 @@ lock program does not work, 130 interrupted (what was found is kept).`,
 			if r.Epochs > 0 && !c.Flags().Changed("for") {
 				r.For = 0
 			}
-			if !c.Flags().Changed("lock") {
-				if r.Lock, err = a.takeProjectLock(cmp.Or(r.World, request.Virtual), allowPrograms); err != nil {
-					return err
-				}
+			env, err := a.permitted(c, r.World, &r.Lock, allowPrograms)
+			if err != nil {
+				return err
 			}
-			env := a.env()
-			env.Permit = app.Permit{Lock: r.Lock != "", Programs: allowPrograms}
 			l := a.listener()
 			l.asJSON = asJSON
 			result, err := app.Soak(c.Context(), env, r, l.hear)
@@ -85,8 +79,7 @@ lock program does not work, 130 interrupted (what was found is kept).`,
 		},
 	}
 	soakFlags(c, &r)
-	c.Flags().BoolVar(&allowPrograms, "allow-programs", false,
-		"allow the lock program that the scenario or sim.yaml names; read it first")
+	allowProgramsFlag(c, &allowPrograms)
 	c.Flags().BoolVar(&asJSON, "json", false, "print what came of it as JSON")
 	c.Flags().StringVar(&html, "html", "", "also write a summary to this HTML page")
 	return c
@@ -98,17 +91,11 @@ func (a *cli) soak() request.Soak {
 }
 
 func soakFlags(c *cobra.Command, r *request.Soak) {
-	worldFlag(c, &r.World, "virtual, but lock programs live where this machine does not let sim run them there")
-	c.Flags().StringVar(&r.Nodes, "nodes", string(server.Auto), "what the nodes are: model, process (real servers), "+
-		"or auto (process with --world live, or where a lock program meets them; otherwise model)")
-	registerWords(c, "nodes", words.Texts(trial.Providers(request.Virtual)))
-	redisFlag(c, &r.Redis)
+	placeFlags(c, &r.World, &r.Nodes, &r.Redis)
 	c.Flags().StringVar(&r.Lock, "lock", "", "the lock that lives, in the place of the scenario's own: "+
 		"a command with its arguments, quoted as for a shell, or a lock of sim; empty: none, where sim.yaml names one")
 	targetFlags(c, &r.Target, "the properties whose violation counts, the gravest first", app.SearchProperties()...)
-	c.Flags().BoolVar(&r.Bare, "bare", false, "leave out the scenario's own faults")
-	c.Flags().StringSliceVar(&r.Kinds, "kinds", nil, "the kinds of faults to draw (default: "+strings.Join(explore.Kinds(), ",")+")")
-	registerList(c, "kinds", explore.Kinds())
+	faultFlags(c, &r.Bare, &r.Kinds)
 	c.Flags().Uint64Var(&r.Seed, "seed", 0, "the seed of all epochs")
 	c.Flags().Uint64Var(&r.From, "from", 0, "the number of the first epoch, with which a life begins")
 	c.Flags().Uint64Var(&r.Epochs, "epochs", 0, "how many epochs (default: as many as --for has)")

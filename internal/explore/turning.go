@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -305,7 +306,7 @@ func (r *rerunner) between() (list []int) {
 		if b.Event == a.Event+1 {
 			continue
 		}
-		weight := max(abs(b.Stay.Of()-a.Stay.Of()), abs(b.Lifted.Of()-a.Lifted.Of()))
+		weight := max(math.Abs(b.Stay.Of()-a.Stay.Of()), math.Abs(b.Lifted.Of()-a.Lifted.Of()))
 		if i == t.NoReturn(StayOf) || i == t.NoReturn(LiftedOf) {
 			weight += 2
 		}
@@ -335,5 +336,3 @@ func (r *rerunner) undecided() (list []int) {
 }
 
 func (s Share) extreme() bool { return s.Violated == 0 || s.All() }
-
-func abs(f float64) float64 { return max(f, -f) }

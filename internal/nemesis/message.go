@@ -170,7 +170,7 @@ func (s *struck) Impact(world.World) history.Impact {
 	command := strings.ToUpper(s.m.Words[0])
 	words := fmt.Sprintf("%s from %s to %s", command, s.m.Link.From, s.m.Link.To)
 	switch {
-	case s.m.Kind&world.Answered == 0 && s.m.Kind.FromNode():
+	case s.m.Kind == world.Pushed:
 		words = fmt.Sprintf("what %s pushes to %s (%s)", s.m.Link.To, s.m.Link.From, command)
 	case s.m.Kind.FromNode():
 		words = fmt.Sprintf("the answer of %s to %s from %s", s.m.Link.To, command, s.m.Link.From)

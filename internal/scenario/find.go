@@ -180,7 +180,7 @@ func notFound(arg string) error {
 		return words.WithHint(nothing, fmt.Sprintf("did you mean %s?", near))
 	}
 	beside := scenariosBeside(folder)
-	if guess := yamlform.Nearest(own, slices.Collect(maps.Keys(beside))); guess != "" {
+	if guess := yamlform.Nearest(own, slices.Sorted(maps.Keys(beside))); guess != "" {
 		return words.WithHint(noFile, fmt.Sprintf("did you mean %s?", filepath.Join(folder, beside[guess])))
 	}
 	if near != "" {

@@ -38,6 +38,14 @@ const (
 // FromNode reports that a node sends it.
 func (k MessageKind) FromNode() bool { return k&(Answered|Pushed) != 0 }
 
+// AnswerTo is what the answer to a command is; brings: it has what the command may wait for.
+func AnswerTo(words []string, brings bool) MessageKind {
+	if brings && command.Waits(words) {
+		return Answered | Pushed
+	}
+	return Answered
+}
+
 // PushedWords are the first words of what a node pushes to those who have subscribed.
 func PushedWords() []string { return []string{"MESSAGE", "PMESSAGE", "SMESSAGE", "INVALIDATE"} }
 

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,15 +57,7 @@ func Run(ctx context.Context, s *scenario.Scenario, v *report.Variant, o Options
 	if v.History == nil || len(v.History.Events) == 0 {
 		return nil, fmt.Errorf("%w: variant %q has no history", ErrNothing, v.Name)
 	}
-	if o.Reruns == 0 {
-		o.Reruns = Reruns
-	}
-	if o.Events == 0 {
-		o.Events = events
-	}
-	if o.Few == 0 {
-		o.Few = few
-	}
+	o.Reruns, o.Events, o.Few = cmp.Or(o.Reruns, Reruns), cmp.Or(o.Events, events), cmp.Or(o.Few, few)
 	last := len(v.History.Events) - 1
 	seen := p.SeenAt()
 	if seen < 0 || seen > last {

@@ -60,10 +60,7 @@ func (k *call) awaitedMessages(answer bool) (found []world.Message) {
 		}
 		kind := world.Sent
 		if answer {
-			kind = world.Answered
-		}
-		if answer && command.Waits(words) && k.brings(i) {
-			kind |= world.Pushed
+			kind = world.AnswerTo(words, k.brings(i))
 		}
 		if l.awaits.Fit(l.name, kind, words, can) {
 			found = append(found, world.Message{Link: l.name, Kind: kind, Words: words, Can: can, Disturb: k.disturbFunc(i)})

@@ -365,7 +365,7 @@ func (c *conn) expect(words, run []string, can command.Can, e expected) {
 		return
 	}
 	c.transaction.Ask(words, can)
-	if can = c.transaction.Answered(words, can); !c.awaits.Fit(c.link, answerKind(words, true), run, can) {
+	if can = c.transaction.Answered(words, can); !c.awaits.Fit(c.link, world.AnswerTo(words, true), run, can) {
 		run = nil
 	}
 	e.words, e.can = run, can
@@ -397,19 +397,11 @@ func (c *conn) readAnswer(kind resp.Kind, words []string, null bool) (
 	if head.sent != nil {
 		c.learnAnswer(head.sent, kind, words, null)
 	}
-	is = answerKind(head.words, !null && kind != resp.Error)
+	is = world.AnswerTo(head.words, !null && kind != resp.Error)
 	if !resp.PutsOff(kind, words) && c.awaits.Fit(c.link, is, head.words, head.can) {
 		awaited = head.words
 	}
 	return awaited, is, head.can, head.command, nil
-}
-
-// answerKind is what the answer to a command is; brings: it has what the command may wait for.
-func answerKind(words []string, brings bool) world.MessageKind {
-	if brings && command.Waits(words) {
-		return world.Answered | world.Pushed
-	}
-	return world.Answered
 }
 
 // rename puts the link's name in the place of that which a command gives the connection,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/redis/resp"
 )
 
@@ -80,7 +81,7 @@ const (
 var (
 	hidden = set("ACL AUTH BGREWRITEAOF BGSAVE CLIENT CLUSTER COMMANDLOG CONFIG DEBUG FAILOVER HELLO LASTSAVE LATENCY MODULE MONITOR " +
 		"PFDEBUG PFSELFTEST PSYNC QUIT REPLCONF REPLICAOF ROLE SAVE SENTINEL SHUTDOWN SLAVEOF SLOWLOG SYNC")
-	blocking = set("BLMOVE BLMPOP BLPOP BRPOP BRPOPLPUSH BZMPOP BZPOPMAX BZPOPMIN WAIT WAITAOF XREAD XREADGROUP")
+	blocking = set("WAIT WAITAOF " + strings.Join(command.Waiting(), " "))
 	scripts  = set("EVAL EVALSHA EVALSHA_RO EVAL_RO FCALL FCALL_RO")
 	// refusals are the first words of errors with which a server refuses a command before it runs; those of within scripts come
 	// from what a script did, too.

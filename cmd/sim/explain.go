@@ -18,8 +18,10 @@ import (
 // explainFlags are the flags of sim explain.
 type explainFlags struct {
 	request.Explain
-	json      bool
-	svg, html string
+	json bool
+	// allowPrograms permits the lock program that the scenario names.
+	allowPrograms bool
+	svg, html     string
 }
 
 func newExplainCommand(a *cli) *cobra.Command {
@@ -40,14 +42,16 @@ begins. What has begun lasts as it was to, or (second curve) ends at that moment
 It is kept beside the run (explain.json) and drawn in the run's report: the share of
 the reruns that violate the property, in line with what happened.
 
-For runs in virtual time, of the scenario's own lock. A run of another version of sim
-may not come again: then nothing is explained.
+For runs in virtual time. The lock of a run that had another than the scenario's is named
+again with --lock. A run of another version of sim or of the lock may not come again:
+then nothing is explained.
 
 Exit codes: 0 it is explained, 2 nothing is violated or the run does not come again,
 3 a run that cannot be explained, bad flags, 130 interrupted.`,
 		Example: `  sim explain reports/latest
   sim explain reports/latest --variant unfenced --property exclusive-belief
   sim explain reports/latest --svg no-return.svg
+  sim explain reports/latest --lock 'python3 my_lock.py'
   sim explain reports/latest --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -59,6 +63,8 @@ Exit codes: 0 it is explained, 2 nothing is violated or the run does not come ag
 	c.Flags().StringVar(&f.Property, "property", "", "the violated property to explain (default: the one that the report tells of)")
 	c.Flags().IntVar(&f.Reruns, "reruns", 0,
 		"how many reruns to make, of each kind, at an event at which their share changes (default: 100, with real servers 20)")
+	c.Flags().StringVar(&f.Lock, "lock", "", "the lock that took the place of the scenario's in the run, as it was named there")
+	c.Flags().BoolVar(&f.allowPrograms, "allow-programs", false, "allow the lock program that the run's scenario names; read it first")
 	c.Flags().StringVar(&f.Redis, "redis", "",
 		"the redis-server or valkey-server of a run with real servers (default: the one on this machine)")
 	c.Flags().IntVarP(&f.Jobs, "jobs", "j", a.project.Jobs, "how many runs at once (default: one for each processor)")
@@ -77,7 +83,9 @@ func (a *cli) explain(ctx context.Context, f *explainFlags) error {
 		return app.Usagef("no such property: %q", f.Property).Unknown(f.Property, words.Texts(checker.Properties()))
 	}
 	a.orderly.Store(true)
-	x, err := a.env().Explain(ctx, f.Explain, a.listener().hear)
+	env := a.env()
+	env.Permit = app.Permit{Lock: f.Lock != "", Programs: f.allowPrograms}
+	x, err := env.Explain(ctx, f.Explain, a.listener().hear)
 	a.clearLine()
 	if err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/explain"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
@@ -51,7 +53,7 @@ func (e *Env) Explain(ctx context.Context, q request.Explain, l Listener) (*Expl
 	if len(v.Tries) > 0 && v.Shown >= 1 && v.Shown <= len(v.Tries) {
 		o.Seed = v.Tries[v.Shown-1].Seed
 	}
-	leave, err := e.placeToExplain(ctx, t.Result, v, s, q.Redis, &o, l)
+	leave, err := e.placeToExplain(ctx, t.Result, v, s, &q, &o, l)
 	if err != nil {
 		return nil, err
 	}
@@ -106,40 +108,86 @@ func violatedVariant(r *report.Result, name string) (*report.Variant, error) {
 	return first, nil
 }
 
-// placeToExplain chooses where reruns are made: where the run was. leave ends what is left of them.
+// placeToExplain chooses where reruns are made: where the run was, with the lock that it had. leave ends what is left of them.
 func (e *Env) placeToExplain(
-	ctx context.Context, r *report.Result, v *report.Variant, s *scenario.Scenario, redis string, o *explain.Options, l Listener,
+	ctx context.Context, r *report.Result, v *report.Variant, s *scenario.Scenario, q *request.Explain, o *explain.Options, l Listener,
 ) (leave func(), err error) {
 	leave = func() {}
 	again := fmt.Sprintf("sim run %s --world virtual --seed %d makes one in virtual time", r.Scenario, r.Seed)
 	switch {
 	case r.World != request.Virtual:
 		return leave, Usagef("this run took real time: it cannot be made again as it was until some event").Hint("%s", again)
-	case v.Lock != nil:
-		return leave, Usagef("the lock of this run is a program, or takes the place of the scenario's: " +
-			"only runs of the scenario's own built-in lock are explained")
 	case v.Interrupted:
 		return leave, Usagef("the run was interrupted: nobody knows how it would have ended")
 	case r.Versions["redis-upgrade"] != "":
 		return leave, Usagef("nodes of this run started again with another program (--upgrade): such runs are not explained")
-	case r.Nodes == "":
-		return leave, nil
 	}
-	program, _, err := trial.VirtualServer(ctx, redis)
+	own, err := e.lockToExplain(v, s, q.Lock)
 	if err != nil {
 		return leave, err
 	}
-	for i := range s.Variants {
-		if s.Variants[i].Name == v.Name {
-			if why := (&trial.VirtualPlace{Server: program}).Refusal(&s.Variants[i]); why != "" {
-				return leave, Usagef("%s", why)
-			}
+	var server string
+	if r.Nodes != "" {
+		if server, _, err = trial.VirtualServer(ctx, q.Redis); err != nil {
+			return leave, err
+		}
+		if leave, err = e.enterLive(false, l); err != nil {
+			return func() {}, err
 		}
 	}
-	if leave, err = e.enterLive(false, l); err != nil {
+	if err := e.fillPlace(ctx, v, s, own, server, o); err != nil {
+		leave()
 		return func() {}, err
 	}
-	o.Reruns, o.Events = cmp.Or(o.Reruns, explain.RerunsOnServers), explain.EventsOnServers
-	o.Place = func() explore.Place { return &trial.VirtualPlace{Server: program, Kept: true} }
 	return leave, nil
 }
+
+// lockToExplain is the lock that took the place of the scenario's, as in the run; nil: nothing did. No program is started without a word
+// from the user.
+func (e *Env) lockToExplain(v *report.Variant, s *scenario.Scenario, command string) (*scenario.StandIn, error) {
+	switch replaced := v.Lock != nil && v.Lock.InPlace; {
+	case replaced && command == "":
+		return nil, Usagef("%s took the place of the scenario's lock in this run", v.Lock.Name).Hint("name it again with --lock")
+	case !replaced && command != "":
+		return nil, Usagef("--lock: nothing took the place of the scenario's lock in this run")
+	case replaced:
+		return e.standIn(command)
+	case v.Lock != nil && len(ProgramsOf(s)) == 0:
+		return nil, Usagef("sim's locks ran as programs in this run (--as-programs): such runs are not explained")
+	}
+	return nil, e.checkPrograms([]*scenario.Scenario{s})
+}
+
+// fillPlace has the lock programs describe themselves, puts the lock of the run into the scenario, and says where reruns are made.
+func (e *Env) fillPlace(
+	ctx context.Context, v *report.Variant, s *scenario.Scenario, own *scenario.StandIn, server string, o *explain.Options,
+) error {
+	programs, err := trial.Greet(ctx, []*scenario.Scenario{s}, own, request.Virtual)
+	if err != nil {
+		return interruptedOr(ctx, err)
+	}
+	i := slices.IndexFunc(s.Variants, func(one scenario.Variant) bool { return one.Name == v.Name })
+	if i < 0 {
+		return Usagef("the scenario has no variant %q", v.Name)
+	}
+	made, is, err := programs.Variant(s, v.Name)
+	switch {
+	case err != nil:
+		return Usagef("it is not applicable to this lock: %w", err)
+	case is != nil && v.Lock != nil && (is.Name != v.Lock.Name || is.Version != v.Lock.Version):
+		return Usagef("the lock of this run was %s, and this is %s", nameOf(v.Lock), nameOf(is))
+	}
+	s.Variants[i] = made
+	if server == "" {
+		return nil
+	}
+	place := func() *trial.VirtualPlace { return &trial.VirtualPlace{Server: server, Programs: programs, Kept: true} }
+	if why := place().Refusal(&made); why != "" {
+		return Usagef("%s", why)
+	}
+	o.Reruns, o.Events = cmp.Or(o.Reruns, explain.RerunsOnServers), explain.EventsOnServers
+	o.Place = func() explore.Place { return place() }
+	return nil
+}
+
+func nameOf(l *report.Lock) string { return strings.TrimSpace(l.Name + " " + l.Version) }

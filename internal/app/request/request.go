@@ -79,6 +79,8 @@ type Explain struct {
 	Property string `json:"property,omitempty"`
 	// Reruns is how many are made in each of the two ways at an event at which their share changes; 0: as many as suit the run.
 	Reruns int `json:"reruns,omitempty"`
+	// Lock is what took the place of the scenario's lock in the run; empty: nothing did.
+	Lock string `json:"lock,omitempty"`
 	// Redis is the program of servers, if the run had any.
 	Redis string `json:"redis,omitempty"`
 	Jobs  int    `json:"jobs,omitempty"`

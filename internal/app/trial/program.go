@@ -213,6 +213,24 @@ func (p *Programs) subjects(s *scenario.Scenario, nodes server.Provider) []subje
 	return list
 }
 
+// Variant is a variant of a scenario as a trial runs it, with the lock that is in it; nil: the scenario's own, and a built-in one.
+func (p *Programs) Variant(s *scenario.Scenario, name string) (v scenario.Variant, l *report.Lock, err error) {
+	for _, one := range p.subjects(s, server.Process) {
+		if one.Name != name {
+			continue
+		}
+		if one.ready != nil {
+			d := Describe(one.ready, p.own != nil)
+			l = &d
+		}
+		if one.notApplicable != "" {
+			err = errors.New(one.notApplicable)
+		}
+		return one.Variant, l, err
+	}
+	return v, nil, fmt.Errorf("the scenario has no variant %q", name)
+}
+
 // leavesPrefix is about servers that exist already: there all keys of a run begin with a
 // prefix of its own, as the key does that a program is told.
 func leavesPrefix(s *scenario.Setup, r *program.Ready, nodes server.Provider) string {

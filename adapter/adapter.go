@@ -212,5 +212,9 @@ func ModuleVersion(path string) string {
 	if i < 0 {
 		return ""
 	}
-	return strings.TrimPrefix(info.Deps[i].Version, "v")
+	m := info.Deps[i]
+	if m.Replace != nil && m.Replace.Path == path {
+		m = m.Replace // by another version
+	}
+	return strings.TrimPrefix(m.Version, "v")
 }

@@ -75,7 +75,9 @@ func buildGo(ctx context.Context, root, dir string, p *Piece, version, binary st
 		module, program = filepath.Join(module, p.Program), "."
 	}
 	ours := "github.com/redlock-sim/redlock-sim/adapter=" + filepath.Join(root, "adapter")
-	return steps(ctx, module, []string{"go", "mod", "edit", "-replace", ours, "-require", p.Package + "@v" + version},
+	// Another lock program of the module may need a later version: a replacement holds for all.
+	return steps(ctx, module, []string{"go", "mod", "edit", "-replace", ours, "-require", p.Package + "@v" + version,
+		"-replace", p.Package + "=" + p.Package + "@v" + version},
 		[]string{"go", "build", "-mod=mod", "-o", binary, program})
 }
 

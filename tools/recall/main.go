@@ -19,10 +19,11 @@ func main() {
 	only := flag.String("only", "", "take only these faults: IDs of "+museumFile)
 	lasts := flag.String("for", "60s", "how long to search each version")
 	most := flag.String("run", "2m", "how long one run of an audit may take: a program that spins takes for ever in virtual time")
+	others := flag.Bool("beside", false, "measure also what other ways to test a lock find in the same processor time")
 	pages := flag.Bool("pages", false, "write the page only")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := recall(ctx, strings.Fields(*only), patience{*lasts, *most}, *pages)
+	err := recall(ctx, strings.Fields(*only), patience{*lasts, *most}, *others, *pages)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -33,7 +34,7 @@ func main() {
 // patience is for how long each version is searched, and how long one run of its audit may take.
 type patience struct{ search, run string }
 
-func recall(ctx context.Context, only []string, p patience, pages bool) error {
+func recall(ctx context.Context, only []string, p patience, others, pages bool) error {
 	root, err := os.Getwd()
 	if err != nil {
 		return err
@@ -47,67 +48,110 @@ func recall(ctx context.Context, only []string, p patience, pages bool) error {
 		return err
 	}
 	var failed error
-	if !pages {
-		failed = measureAll(ctx, root, museum, r, only, p)
+	for i := range museum {
+		piece := &museum[i]
+		if pages || piece.Missing != "" || len(only) > 0 && !slices.Contains(only, piece.ID) || ctx.Err() != nil {
+			continue
+		}
+		failed = errors.Join(failed, p.measure(ctx, root, piece, r))
+		if others && ctx.Err() == nil {
+			failed = errors.Join(failed, beside(ctx, root, piece, r))
+		}
 	}
 	return errors.Join(failed, os.WriteFile(filepath.Join(root, pageFile), []byte(page(museum, r)), 0o644))
 }
 
-// measureAll measures what is left, and keeps what it has after each version.
-func measureAll(ctx context.Context, root string, museum []Piece, r results, only []string, enough patience) error {
-	sim := filepath.Join(root, "bin", "sim")
-	version, err := machine.Output(ctx, sim, "version")
+// The versions of a piece.
+const (
+	broken = "broken"
+	mended = "mended"
+)
+
+// measure puts both versions of a piece on trial that this sim has not tried, and keeps what it has after each.
+func (enough patience) measure(ctx context.Context, root string, p *Piece, r results) error {
+	sim, err := machine.Output(ctx, filepath.Join(root, "bin", "sim"), "version")
 	if err != nil {
 		return err
 	}
-	version, _, _ = strings.Cut(version, "\n")
-	var failed error
-	for i := range museum {
-		p := &museum[i]
-		if p.Missing != "" || len(only) > 0 && !slices.Contains(only, p.ID) {
+	sim, _, _ = strings.Cut(sim, "\n")
+	for _, which := range []string{broken, mended} {
+		before := r[p.ID][which]
+		if before != nil && before.Sim == sim {
 			continue
 		}
-		for _, which := range []string{"broken", "mended"} {
-			if v := r[p.ID][which]; v != nil && v.Sim == version {
-				continue
-			}
-			v, err := one(ctx, root, sim, p, which, enough, func(v *Version) bool {
-				broken := r[p.ID]["broken"]
-				return which == "broken" && len(p.shown(v)) == 0 || which == "mended" && broken != nil && broken.Searched
-			})
-			if ctx.Err() != nil {
-				return errors.Join(failed, ctx.Err())
-			}
-			if err != nil {
-				failed = errors.Join(failed, fmt.Errorf("%s, %s: %w", p.ID, which, err))
-				continue
-			}
-			v.Sim = version
-			if r[p.ID] == nil {
-				r[p.ID] = make(map[string]*Version)
-			}
-			r[p.ID][which] = v
-			_, _ = fmt.Fprintf(os.Stdout, "%s, %s: accused of %s, of this fault %s\n", p.ID, which, named(v.Accused), named(p.shown(v)))
-			if err := r.write(root); err != nil {
-				return err
-			}
+		t, err := prepare(ctx, root, p, which)
+		if err != nil {
+			return fmt.Errorf("%s, %s: %w", p.ID, which, err)
+		}
+		v, err := t.measure(ctx, which == mended || p.BrokenAudit == "", enough, func(v *Version) bool {
+			other := r[p.ID][broken]
+			return which == broken && len(p.shown(v)) == 0 || which == mended && other != nil && other.Searched
+		})
+		if err != nil {
+			return fmt.Errorf("%s, %s: %w", p.ID, which, err)
+		}
+		v.Sim = sim
+		if before != nil {
+			v.Beside = before.Beside
+		}
+		if r[p.ID] == nil {
+			r[p.ID] = make(map[string]*Version)
+		}
+		r[p.ID][which] = v
+		_, _ = fmt.Fprintf(os.Stdout, "%s, %s: accused of %s, of this fault %s\n", p.ID, which, named(v.Accused), named(p.shown(v)))
+		if err := r.write(root); err != nil {
+			return err
 		}
 	}
-	return failed
+	return nil
 }
 
-func one(ctx context.Context, root, sim string, p *Piece, which string, enough patience, searched func(*Version) bool) (*Version, error) {
+// beside measures in the other ways what is left of a piece.
+func beside(ctx context.Context, root string, p *Piece, r results) error {
+	for _, which := range []string{broken, mended} {
+		v := r[p.ID][which]
+		if v == nil || v.Seconds == 0 || len(v.Beside) > 0 {
+			continue
+		}
+		t, err := prepare(ctx, root, p, which)
+		if err != nil {
+			return fmt.Errorf("%s, %s: %w", p.ID, which, err)
+		}
+		loops := make(map[string]*Loop)
+		for _, way := range otherWays {
+			var l *Loop
+			switch {
+			case !slices.Contains(goWays, way):
+				l, err = t.beside(ctx, root, way, v.Seconds)
+			case p.Tests[way] != "":
+				l, err = t.goTest(ctx, root, p, way, v.Seconds)
+			default:
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", p.ID, which, err)
+			}
+			loops[way] = l
+			_, _ = fmt.Fprintf(os.Stdout, "%s, %s, %s: %v in %d runs\n", p.ID, which, way, l.Violated, l.Runs)
+		}
+		v.Beside = loops
+		if err := r.write(root); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare installs a version.
+func prepare(ctx context.Context, root string, p *Piece, which string) (*trial, error) {
 	version, args := p.Broken, p.Args
-	if which == "mended" {
+	if which == mended {
 		version = p.Mended
 		if p.MendedArgs != nil {
 			args = p.MendedArgs
 		}
 	}
 	command, err := install(ctx, root, p, version, args)
-	if err != nil {
-		return nil, err
-	}
-	return measure(ctx, sim, filepath.Join(root, ".cache", "recall", p.ID, version+".work"), command,
-		which == "mended" || p.BrokenAudit == "", enough, searched)
+	return &trial{sim: filepath.Join(root, "bin", "sim"), version: version, work: filepath.Join(root, ".cache", "recall", p.ID, version+".work"),
+		command: command}, err
 }

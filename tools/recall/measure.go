@@ -11,14 +11,27 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 )
 
-// measure puts a lock program on trial in virtual time: conform and audit (no: conform alone), and a search, if that is wanted after those.
-// work is a folder for what they write.
-func measure(ctx context.Context, sim, work, command string, audits bool, enough patience, wanted func(*Version) bool) (*Version, error) {
+// trial runs sim for one version.
+type trial struct {
+	sim string
+	// work is a folder for what sim writes, command the lock program.
+	work, command string
+	// version is the one that is wanted.
+	version string
+	// worked is the processor time of all that has run.
+	worked time.Duration
+}
+
+// measure puts the lock program on trial in virtual time: conform and audit (no: conform alone), and a search, if that is wanted after
+// those.
+func (t *trial) measure(ctx context.Context, audits bool, enough patience, wanted func(*Version) bool) (*Version, error) {
 	v := &Version{Accused: []string{}}
+	defer func() { v.Seconds = tenths(t.worked) }()
 	var checked struct {
 		Program *struct {
 			Version string `json:"version"`
@@ -28,13 +41,15 @@ func measure(ctx context.Context, sim, work, command string, audits bool, enough
 			Outcome string `json:"outcome"`
 		} `json:"checks"`
 	}
-	if err := answer(ctx, &checked, sim, "conform", "--json", "--world", "virtual", command); err != nil {
+	if err := t.answer(ctx, &checked, "conform", "--json", "--world", "virtual", t.command); err != nil {
 		return nil, err
 	}
 	if checked.Program == nil {
-		return nil, fmt.Errorf("%s: it does not say what it is", command)
+		return nil, fmt.Errorf("%s: it does not say what it is", t.command)
 	}
-	v.Library = checked.Program.Version
+	if v.Library = checked.Program.Version; v.Library != t.version {
+		return nil, fmt.Errorf("%s: it is version %q, not %q", t.command, v.Library, t.version)
+	}
 	for _, c := range checked.Checks {
 		if c.Outcome == "failed" {
 			v.Accused = append(v.Accused, "conform/"+c.Name)
@@ -44,8 +59,8 @@ func measure(ctx context.Context, sim, work, command string, audits bool, enough
 		return v, nil
 	}
 	var made card.Card
-	if err := answer(ctx, &made, sim, "audit", "--json", "--no-shorten", "--world", "virtual", "--timeout", enough.run, "--out", work,
-		"--lock", command); err != nil {
+	if err := t.answer(ctx, &made, "audit", "--json", "--no-shorten", "--world", "virtual", "--timeout", enough.run, "--out", t.work,
+		"--lock", t.command); err != nil {
 		return nil, err
 	}
 	for i := range made.Locks {
@@ -63,14 +78,17 @@ func measure(ctx context.Context, sim, work, command string, audits bool, enough
 	if v.Searched = wanted(v); !v.Searched {
 		return v, nil
 	}
-	found, err := search(ctx, sim, work, command, enough.search)
+	found, err := t.search(ctx, enough.search)
 	v.Accused = append(v.Accused, found...)
 	return v, err
 }
 
+// tenths are seconds, to a tenth.
+func tenths(d time.Duration) float64 { return d.Round(100 * time.Millisecond).Seconds() }
+
 // answer runs sim and reads the JSON that it prints.
-func answer(ctx context.Context, into any, sim string, args ...string) error {
-	out, said, err := run(ctx, sim, args...)
+func (t *trial) answer(ctx context.Context, into any, args ...string) error {
+	out, said, err := t.run(ctx, args...)
 	if err != nil {
 		return err
 	}
@@ -81,11 +99,14 @@ func answer(ctx context.Context, into any, sim string, args ...string) error {
 }
 
 // run runs sim, and returns what it prints on standard output and on standard error. What it found is no error.
-func run(ctx context.Context, sim string, args ...string) (out, said []byte, err error) {
-	c := exec.CommandContext(ctx, sim, args...)
+func (t *trial) run(ctx context.Context, args ...string) (out, said []byte, err error) {
+	c := exec.CommandContext(ctx, t.sim, args...)
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
 	err = c.Run()
+	if c.ProcessState != nil {
+		t.worked += c.ProcessState.UserTime() + c.ProcessState.SystemTime() // with that of its children
+	}
 	if failed := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &failed) || failed.ExitCode() > 4) {
 		return nil, nil, fmt.Errorf("sim %s: %w: %s", args[0], err, stderr.String())
 	}
@@ -99,12 +120,12 @@ var (
 	doubtful  = regexp.MustCompile(`not shown|word alone`)
 )
 
-func search(ctx context.Context, sim, work, command, seconds string) (list []string, err error) {
-	out := filepath.Join(work, "found")
+func (t *trial) search(ctx context.Context, seconds string) (list []string, err error) {
+	out := filepath.Join(t.work, "found")
 	if err := os.RemoveAll(out); err != nil {
 		return nil, err
 	}
-	text, _, err := run(ctx, sim, "search", "--world", "virtual", "--lock", command, "--for", seconds, "--out", out)
+	text, _, err := t.run(ctx, "search", "--world", "virtual", "--lock", t.command, "--for", seconds, "--out", out)
 	return accusedOf(text), err
 }
 

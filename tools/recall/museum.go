@@ -47,6 +47,8 @@ type Piece struct {
 	// BrokenAudit is why the broken version is not audited, if it is not: only sim conform is then to show the fault. The mended one is
 	// audited.
 	BrokenAudit string `json:"broken_audit,omitempty"`
+	// Tests are tests of Go with its library: their names, by the way of testing.
+	Tests map[string]string `json:"tests,omitempty"`
 	// Shows are accusations that are of this fault: how each of them begins.
 	Shows []string `json:"shows,omitempty"`
 }
@@ -62,6 +64,10 @@ type Version struct {
 	Searched bool `json:"searched,omitempty"`
 	// Undecided are cells of the card that are unknown.
 	Undecided []string `json:"undecided,omitempty"`
+	// Seconds is the processor time of all that, 0: it was not measured.
+	Seconds float64 `json:"seconds,omitempty"`
+	// Beside is what other ways to test a lock came to in as much.
+	Beside map[string]*Loop `json:"beside,omitempty"`
 }
 
 // results are what was measured, by piece, and then broken or mended.

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/kballard/go-shellquote"
+)
+
+// Ways to test a lock of Go inside a test of Go.
+const (
+	byRapid    = "rapid"
+	byLocktest = "locktest"
+)
+
+var goWays = []string{byRapid, byLocktest}
+
+// goFolders are where their tests are.
+var goFolders = map[string]string{byRapid: "tools/recall/testdata/rapid", byLocktest: "locktest/testdata/libraries"}
+
+// goTest runs a test again and again, until it has taken so much processor time.
+func (t *trial) goTest(ctx context.Context, root string, p *Piece, way string, seconds float64) (*Loop, error) {
+	binary, err := buildTest(ctx, root, filepath.Join(t.work, way), p.Package, t.version, goFolders[way])
+	if err != nil {
+		return nil, err
+	}
+	l := &Loop{Violated: make(map[string]int)}
+	from, begun := t.worked, time.Now()
+	for seed := 1; (t.worked-from).Seconds() < seconds && time.Since(begun) < enoughTime; seed++ {
+		args := []string{"-test.run=^" + p.Tests[way] + "$", "-test.timeout=5m"}
+		if way == byRapid {
+			args = append(args, "-rapid.checks=200", "-rapid.nofailfile", "-rapid.shrinktime=1s", "-rapid.seed="+strconv.Itoa(seed))
+		}
+		said, err := t.runTest(ctx, binary, args)
+		if err != nil {
+			return nil, err
+		}
+		if l.Runs++; said != "" {
+			l.Violated[said]++
+		}
+	}
+	l.Seconds = tenths(t.worked - from)
+	return l, nil
+}
+
+// runTest returns what a test says that failed; empty: it passed.
+func (t *trial) runTest(ctx context.Context, binary string, args []string) (string, error) {
+	c := exec.CommandContext(ctx, binary, args...)
+	c.Dir = filepath.Dir(binary)
+	out, err := c.CombinedOutput()
+	if c.ProcessState != nil {
+		t.worked += c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	}
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if failed := (*exec.ExitError)(nil); err == nil || !errors.As(err, &failed) {
+		return "", err
+	}
+	said := failure(out)
+	if said == "" {
+		return "", fmt.Errorf("%s: %w: %s", shellquote.Join(append([]string{binary}, args...)...), err, out)
+	}
+	return said, nil
+}
+
+var (
+	failed  = regexp.MustCompile(`\[rapid\] failed after \d+ tests: (.*)|(?m)^ +Traceback \((.*)\):|^ +\S+\.go:\d+: (\S+: .*)`)
+	numbers = regexp.MustCompile(`[0-9]+`)
+)
+
+// failure is the first that a failed test says, with N for each number.
+func failure(out []byte) string {
+	m := failed.FindSubmatch(out)
+	if m == nil {
+		return ""
+	}
+	return string(numbers.ReplaceAll(bytes.TrimSpace(slices.Concat(m[1:]...)), []byte("N")))
+}
+
+// buildTest builds tests with a version of a library, in a folder of its own.
+func buildTest(ctx context.Context, root, dir, library, version, tests string) (string, error) {
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, tests))); err != nil {
+		return "", err
+	}
+	edit := []string{"go", "mod", "edit", "-replace", library + "=" + library + "@v" + version}
+	if tests == goFolders[byLocktest] {
+		edit = append(edit, "-replace", "github.com/redlock-sim/redlock-sim="+root)
+	}
+	binary := filepath.Join(dir, "tests")
+	return binary, steps(ctx, dir, edit, []string{"go", "test", "-mod=mod", "-c", "-o", binary, "."})
+}

@@ -29,8 +29,13 @@ final class RegistryProgram {
         });
     }
 
-    static void hearOfReleases(RedisLockRegistry registry) throws Exception { // by its name: the versions before do not have it
-        Class<?> type = Class.forName(RedisLockRegistry.class.getName() + "$RedisLockType");
+    static void hearOfReleases(RedisLockRegistry registry) throws Exception {
+        Class<?> type;
+        try {
+            type = Class.forName(RedisLockRegistry.class.getName() + "$RedisLockType");
+        } catch (ClassNotFoundException before) {
+            return; // they hear of releases by themselves
+        }
         RedisLockRegistry.class.getMethod("setRedisLockType", type).invoke(registry, type.getField("PUB_SUB_LOCK").get(null));
     }
 }

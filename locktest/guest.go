@@ -223,12 +223,12 @@ func (l *guest) watch(h *held, got Grant) {
 
 func (l *guest) renewed(h *held, until time.Duration) {
 	h.until = until
-	l.m.Renewed(h.owner, until)
+	l.m.Renewed(l.m.Client(), h.owner, until)
 }
 
 func (l *guest) lost(h *held) {
 	h.gone = true
-	l.m.Lost(h.owner)
+	l.m.Lost(l.m.Client(), h.owner)
 }
 
 // Release implements lock.Lock.

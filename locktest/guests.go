@@ -129,8 +129,8 @@ func (g *guests) Unknown(what string) {
 	}
 }
 
-// Lock implements virtual.Locks.
-func (g *guests) Lock(m *virtual.Machine) (lock.Lock, error) {
+// Lock implements virtual.Locks. Each client has a process of its own.
+func (g *guests) Lock(m *virtual.Machine, _ string) (lock.Lock, error) {
 	l := &guest{g: g, m: m, grants: make(map[uint64]*held), asked: make(chan func(), 1)}
 	l.number = slices.Index(m.Clients(), m.Client())
 	l.ctx, l.cancel = context.WithCancel(context.Background())

@@ -60,6 +60,7 @@ var beyond = map[string]string{
 	"asks_again":      "no server here knows BLPOP",
 	"writer_waits":    "no lock has readers here",
 	"entries":         "no client asks again inside its section here",
+	"holder":          "each client has a process of its own here",
 	"give_up":         "the lock tries again for longer than others hold it",
 }
 

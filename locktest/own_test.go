@@ -98,6 +98,7 @@ func (o *ours) Wall() time.Duration     { return time.Duration(time.Now().UnixNa
 func (o *ours) Rand() *rand.Rand        { return o.rand }
 func (o *ours) Nodes() []command.Node   { return o.nodes }
 func (o *ours) Consensus() command.Node { return nil }
+func (o *ours) Process() *lock.Process  { return &lock.Process{} }
 func (o *ours) Spawn(f func())          { go f() }
 func (o *ours) Point(string)            {}
 

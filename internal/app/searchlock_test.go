@@ -48,6 +48,7 @@ var lockMistakes = []struct {
 	{"redlock-extend", "extend_needs_quorum", []checker.Property{checker.ExclusiveLease, checker.HolderServed}},
 	{"set-nx-px", "token_after_grant", []checker.Property{checker.HolderServed, checker.OrderedTokens}},
 	{"reentrant", "entries", []checker.Property{checker.ExclusiveLease}},
+	{"reentrant", "holder", []checker.Property{checker.ExclusiveLease}},
 	{"set-nx-wait", "check_wait", []checker.Property{checker.ExclusiveLease}},
 }
 

@@ -49,6 +49,9 @@ var switchTargets = []target{
 	{"first release frees", "nodes: {count: 1}\nlock: {algorithm: reentrant, ttl: 500ms, switches: {entries: first-frees}}\n" +
 		"workload: {clients: 2, sections: 2, start: together, think: 100ms, nested: true}\n", []string{"pause", "cut"},
 		checker.ExclusiveLease, lock.Mistakes{FirstFrees: true}},
+	{"the process holds", "nodes: {count: 1}\nlock: {algorithm: reentrant, ttl: 500ms, switches: {holder: process}}\n" +
+		"workload: {clients: 2, per_process: 2, sections: 1, start: together, think: 100ms}\n", []string{"pause", "cut"},
+		checker.ExclusiveLease, lock.Mistakes{ProcessHolds: true}},
 	{"renewal goes on", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {stop_renewal: false}}\n",
 		[]string{"pause", "hold", "cut"},
 		checker.NoOrphanLock, lock.Mistakes{KeepRenewing: true}},
@@ -221,6 +224,7 @@ var messageTargets = []target{
 var noMessage = map[string]string{
 	"AlwaysReleased":  "whoever is kept from an answer need not know",
 	"FirstFrees":      "it needs no fault at all",
+	"ProcessHolds":    "it needs no fault at all",
 	"ClientEnds":      "it needs a clock of a client that is ahead",
 	"ExtendAbsent":    "a renewal that comes late sets a key whose end its client has waited for; the client must sleep, too",
 	"EnterUnheld":     "it needs no fault at all",

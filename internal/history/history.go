@@ -22,6 +22,8 @@ type Header struct {
 	// Clients and Nodes in the scenario's order.
 	Clients []string `json:"clients,omitempty"`
 	Nodes   []string `json:"nodes,omitempty"`
+	// Processes are the clients of each process that several share.
+	Processes [][]string `json:"processes,omitempty"`
 	// Clusters are the nodes of the lock, where each of these is a Redis Cluster: Nodes are their servers then.
 	Clusters []ClusterNodes `json:"clusters,omitempty"`
 	// ChecksOrder: the resource is meant to refuse a token lower than the highest that

@@ -94,6 +94,7 @@ func Decode(r io.Reader, maxEvents int) (*History, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.tellApart()
 	return h, nil
 }
 

@@ -147,6 +147,9 @@ func (r *Recorder) Seal() (*History, error) {
 		close(r.later)
 		<-r.written
 	}
+	if !r.sealed {
+		r.h.tellApart()
+	}
 	r.sealed = true
 	r.now, r.done = nil, nil // what they know of need not live as long as the history
 	return &r.h, r.err

@@ -3,6 +3,7 @@ package lock
 import (
 	"math/rand/v2"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
@@ -38,10 +39,18 @@ type Env interface {
 	// Point tells the world that the client passes the named point of its code.
 	// A fault may strike there before Point returns.
 	Point(name string)
+	// Process is what the locks of the clients of one process have in common.
+	Process() *Process
 	// Background records an operation that the client does by itself, such as a
 	// watchdog's renewal. remaining tells how long the promise lasts that do
 	// brought; it is asked at once after an OK.
 	Background(op Operation, do func() (Grant, Result), remaining func(Grant) time.Duration)
+}
+
+// Process is the memory that the locks of all clients of a process share. Its methods are for any of their threads. The zero value is ready.
+type Process struct {
+	mu    sync.Mutex
+	entry entry
 }
 
 // afterNode is the point behind the i-th node asked, from 0.

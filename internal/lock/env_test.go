@@ -18,13 +18,14 @@ const outlives = time.Millisecond
 // they say.
 type table struct {
 	*commandtest.Clock
-	etcd  *commandtest.Node
-	nodes []*commandtest.Node
+	etcd    *commandtest.Node
+	nodes   []*commandtest.Node
+	process lock.Process
 }
 
 func newTable(n int) *table {
 	clock := &commandtest.Clock{T: time.Hour} // not 0, as a clock of the world
-	return &table{clock, commandtest.NewNode("consensus", clock), commandtest.NewNodes(n, clock)}
+	return &table{Clock: clock, etcd: commandtest.NewNode("consensus", clock), nodes: commandtest.NewNodes(n, clock)}
 }
 
 // ways puts something between the clients and the nodes, from A on.
@@ -90,6 +91,9 @@ type env struct {
 var _ lock.Env = (*env)(nil)
 
 func (e *env) Consensus() command.Node { return e.etcd }
+
+// Process is that of the table: its clients are in one process.
+func (e *env) Process() *lock.Process { return &e.table.process }
 
 // sit makes a client and its lock.
 func (tb *table) sit(t *testing.T, name string, c lock.Config) (*env, lock.Lock) {

@@ -165,6 +165,15 @@ func TestEachMistakeShows(t *testing.T) {
 			l.Release(again)
 			return tb.held(g.Owner)
 		}, 1, 0},
+		{"another thread enters", lock.Mistakes{ProcessHolds: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb, c := newTable(1), mistaken(m)
+			c.Algorithm, c.Retry.Attempts = "reentrant", 1
+			_, one := tb.sit(t, "c1", c)
+			_, other := tb.sit(t, "c2", c)
+			one.Acquire()
+			_, result := other.Acquire()
+			return result.Outcome
+		}, lock.Fail, lock.OK},
 		{"renewal frees", lock.Mistakes{RenewalFrees: true}, afterRenewal("watchdog", 0, ""), "c1", ""},
 		{"renewal shortens", lock.Mistakes{RenewalShort: true}, afterRenewal("watchdog", 2*time.Millisecond, ""), "c1", ""},
 		{"renewal takes", lock.Mistakes{RenewalTakes: true}, afterRenewal("watchdog", 0, "c2"), "c2", "c1"},
@@ -306,7 +315,7 @@ func TestRulesAreSwitchedOffByName(t *testing.T) {
 			all.SwitchOff(rule)
 		}
 	}
-	if got := len(all.Rules()); got != 31 {
+	if got := len(all.Rules()); got != 32 {
 		t.Errorf("%d rules", got)
 	}
 	none := all

@@ -61,9 +61,9 @@ func (c *clock) Check(cast Cast) []Complaint {
 }
 
 // Impact implements Fault.
-func (c *clock) Impact(world.World) history.Impact {
-	i := c.impact("", history.BendsClock)
-	i.Words = "the clock of " + c.called() + " " + c.howWrong()
+func (c *clock) Impact(w world.World) history.Impact {
+	i := c.impact(w, "", history.BendsClock)
+	i.Words = "the clock of " + c.called(w) + " " + c.howWrong()
 	return i
 }
 

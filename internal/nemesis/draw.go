@@ -205,6 +205,9 @@ func (k MixKind) groups(r *rand.Rand, c Cast) Where {
 		w.Direction = []world.Direction{world.Both, world.Requests, world.Answers}[r.IntN(3)]
 	} else {
 		for _, client := range c.Clients {
+			if c.Process(client)[0] != client { // it is where the first of its process is
+				continue
+			}
 			if r.IntN(2) == 0 {
 				one = append(one, client)
 			} else {

@@ -53,6 +53,8 @@ func PowersOf(kind string, f Fault) []world.Power {
 // Cast is who takes part in a run.
 type Cast struct {
 	Clients, Nodes []string
+	// PerProcess is how many of the clients share a process; 0: each has one of its own.
+	PerProcess int
 	// Endpoints are the names under which clients reach the nodes: the nodes
 	// themselves, or the primary of a replicated set.
 	Endpoints []string
@@ -63,6 +65,9 @@ type Cast struct {
 	// Clusters are the nodes of each Redis Cluster; the first has the slot of the lock from the start.
 	Clusters [][]string
 }
+
+// Process are the clients that share the process of one.
+func (c Cast) Process(client string) []string { return world.Process(c.Clients, c.PerProcess, client) }
 
 // Clustered reports that the nodes are a Redis Cluster, or several.
 func (c Cast) Clustered() bool { return len(c.Clusters) > 0 }

@@ -55,7 +55,7 @@ func (k *kill) MeasuredBy() string {
 }
 
 // Impact implements Fault.
-func (k *kill) Impact(world.World) history.Impact {
+func (k *kill) Impact(w world.World) history.Impact {
 	does, words := []history.Does{history.Kills}, "was killed"
 	if k.Returns() {
 		words += " and was down"
@@ -66,7 +66,7 @@ func (k *kill) Impact(world.World) history.Impact {
 	if k.Client == "" && k.Keep == world.KeepSynced {
 		does, words = append(does, history.Forgets), "lost its power, with all that was not yet on its disk, and was down"
 	}
-	i := k.impact(words, does...)
+	i := k.impact(w, words, does...)
 	i.Instant = !k.Returns()
 	return i
 }

@@ -114,6 +114,11 @@ func (l *Where) checkGroups(c Cast) []Complaint {
 			} else if slices.Contains(seen, name) {
 				complain("%q is there twice", name)
 			}
+			for _, other := range c.Process(name) {
+				if other != name && slices.Contains(seen, other) && !slices.Contains(g, other) {
+					complain("%s and %s are in one process, and so in one group", other, name)
+				}
+			}
 			seen = append(seen, name)
 		}
 	}
@@ -133,6 +138,16 @@ func (l *Where) group(name string) int {
 	return slices.IndexFunc(l.Groups, func(g []string) bool { return slices.Contains(g, name) })
 }
 
+// groupOf is the group of whoever has an end of a link: a client's link is that of its whole process.
+func (l *Where) groupOf(end string, w world.World) int {
+	for _, client := range w.Process(end) {
+		if i := l.group(client); i >= 0 {
+			return i
+		}
+	}
+	return l.group(end)
+}
+
 // links are the links of the world that it strikes.
 func (l *Where) links(w world.World) []world.Link {
 	var list []world.Link
@@ -149,10 +164,10 @@ func (l *Where) strikes(link world.Link, w world.World) bool {
 		return link.From == l.Replica && !link.Bus
 	}
 	if len(l.Groups) > 0 {
-		from, to := l.group(link.From), l.group(link.To)
+		from, to := l.groupOf(link.From, w), l.group(link.To)
 		return from >= 0 && to >= 0 && from != to && (link.Bus || !l.Bus)
 	}
-	if !w.IsClient(link.From) || l.Client != "" && link.From != l.Client {
+	if !w.IsClient(link.From) || l.Client != "" && !slices.Contains(w.Process(l.Client), link.From) {
 		return false
 	}
 	if link.To == resourceName {
@@ -164,12 +179,20 @@ func (l *Where) strikes(link world.Link, w world.World) bool {
 // impactOn is the impact of a fault that does something to the links. Words go on
 // after who is struck: "were lost".
 func (l *Where) impactOn(w world.World, struck, words string, does history.Does) history.Impact {
-	s := history.Strike{Does: does, Links: l.links(w)}
-	return history.Impact{Words: struck + " " + l.between() + " " + words, Effects: []history.Strike{s}}
+	s := history.Strike{Does: does}
+	for _, link := range l.links(w) {
+		s.Links = append(s.Links, link)
+		if of := w.Process(link.From); len(of) > 1 { // they share it
+			for _, other := range of[1:] {
+				s.Links = append(s.Links, world.Link{From: other, To: link.To})
+			}
+		}
+	}
+	return history.Impact{Words: struck + " " + l.between(w) + " " + words, Effects: []history.Strike{s}}
 }
 
 // between says which links are struck, and which way.
-func (l *Where) between() string {
+func (l *Where) between(w world.World) string {
 	if l.Replica != "" {
 		return "between replica " + l.Replica + " and its primary" // a replica's link has no direction worth telling
 	}
@@ -192,6 +215,9 @@ func (l *Where) between() string {
 		return between + on
 	}
 	from, to, _ := strings.Cut(l.Target(), " to ")
+	if l.Client != "" {
+		from = processWords(w, l.Client)
+	}
 	if l.Direction == world.Requests {
 		return "from " + from + " to " + to
 	}
@@ -213,7 +239,7 @@ func (d *disturbance) begin(w world.World, what world.Disturbance) (undo func() 
 		return w.Disturb(links, what)
 	}
 	// A link that the second group has opened carries what the first one sends as its answers.
-	isFirst := func(l world.Link) bool { return d.group(l.From) == 0 }
+	isFirst := func(l world.Link) bool { return d.groupOf(l.From, w) == 0 }
 	there, err := w.Disturb(slices.DeleteFunc(slices.Clone(links), func(l world.Link) bool { return !isFirst(l) }), what)
 	if err != nil {
 		return nil, err

@@ -64,7 +64,7 @@ func (f *ofNode) Check(c Cast) []Complaint { return complainUnknown("node", "nod
 func (f *ofNode) freezeTarget(w world.World) bool { return w.Reaches(f.Node) }
 
 func (f *ofNode) lost(words string) history.Impact {
-	i := (&process{Node: f.Node}).impact(words, history.Forgets)
+	i := (&process{Node: f.Node}).impact(nil, words, history.Forgets)
 	i.Instant = true
 	return i
 }
@@ -95,7 +95,7 @@ func (f *fill) freezeTarget(world.World) bool { return false }
 
 // Impact implements Fault.
 func (f *fill) Impact(world.World) history.Impact {
-	return (&process{Node: f.Node}).impact("had no memory left, and refused what takes some", history.Refuses)
+	return (&process{Node: f.Node}).impact(nil, "had no memory left, and refused what takes some", history.Refuses)
 }
 
 // Begin implements Fault.

@@ -27,8 +27,8 @@ func (p *pause) Length() time.Duration { return p.For }
 func (p *pause) Check(c Cast) []Complaint { return p.check(c) }
 
 // Impact implements Fault.
-func (p *pause) Impact(world.World) history.Impact {
-	return p.impact("was paused", history.Stops)
+func (p *pause) Impact(w world.World) history.Impact {
+	return p.impact(w, "was paused", history.Stops)
 }
 
 func (p *pause) Begin(w world.World) (undo func() error, err error) {

@@ -41,7 +41,7 @@ func (p *promote) Impact(world.World) history.Impact {
 	if p.Failover != world.Takeover {
 		words = "was told to become the primary (CLUSTER FAILOVER, " + p.Failover.String() + ")"
 	}
-	i := (&process{Node: p.Node}).impact(words, history.Promotes)
+	i := (&process{Node: p.Node}).impact(nil, words, history.Promotes)
 	i.Instant = true
 	return i
 }

@@ -469,7 +469,7 @@ func (s *Schedule) Endless(target string, ended func(client string) bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.active {
-		if k.undo == nil || k.isEnding || k.fault.Fault.Target() != target || k.fault.Fault.Length() > 0 {
+		if k.undo == nil || k.isEnding || !s.strikes(k, target) || k.fault.Fault.Length() > 0 {
 			continue
 		}
 		if killed, ok := k.fault.Fault.(interface{ Returns() bool }); ok && !killed.Returns() {
@@ -483,6 +483,12 @@ func (s *Schedule) Endless(target string, ended func(client string) bool) bool {
 	return false
 }
 
+// strikes reports that a fault is one of the target, or of the process that a client shares.
+func (s *Schedule) strikes(k *activation, target string) bool {
+	of := k.fault.Fault.Target()
+	return of == target || s.w.IsClient(of) && slices.Contains(s.w.Process(of), target)
+}
+
 // AwaitReturn waits until a killed client has been started again; false: it
 // will not be.
 func (s *Schedule) AwaitReturn(client string) bool {
@@ -494,7 +500,7 @@ func (s *Schedule) AwaitReturn(client string) bool {
 			continue
 		}
 		killed, ok := k.fault.Fault.(interface{ Returns() bool })
-		if ok && k.fault.Fault.Target() == client && killed.Returns() {
+		if ok && s.strikes(k, client) && killed.Returns() {
 			back, first = k.ended, id // of several the first in the list, whatever the map's order
 		}
 	}

@@ -1,6 +1,10 @@
 package nemesis
 
-import "github.com/redlock-sim/redlock-sim/internal/history"
+import (
+	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/words"
+	"github.com/redlock-sim/redlock-sim/internal/world"
+)
 
 // process is the part that faults share which strike one process: a client, a node or a sentinel.
 type process struct {
@@ -19,13 +23,14 @@ func (p *process) Target() string {
 	return ""
 }
 
-// impact is that of a fault that does one or more things to the process. Words go on after its name: "was paused".
-func (p *process) impact(words string, does ...history.Does) history.Impact {
-	i := history.Impact{Words: p.called() + " " + words, Effects: make([]history.Strike, 0, len(does))}
+// impact is that of a fault that does one or more things to the process, and so to all its clients. Words go on after its name:
+// "was paused".
+func (p *process) impact(w world.World, words string, does ...history.Does) history.Impact {
+	i := history.Impact{Words: p.called(w) + " " + words, Effects: make([]history.Strike, 0, len(does))}
 	for _, d := range does {
 		s := history.Strike{Does: d}
 		if p.Client != "" {
-			s.Clients = []string{p.Client}
+			s.Clients = w.Process(p.Client)
 		} else {
 			s.Nodes = []string{p.Target()}
 		}
@@ -35,14 +40,23 @@ func (p *process) impact(words string, does ...history.Does) history.Impact {
 }
 
 // called is what a sentence calls the process.
-func (p *process) called() string {
+func (p *process) called(w world.World) string {
 	if p.Node != "" {
 		return "node " + p.Node
 	}
 	if p.Sentinel != "" {
 		return "sentinel " + p.Sentinel
 	}
-	return p.Client
+	return processWords(w, p.Client)
+}
+
+// processWords is what a sentence calls the process of a client.
+func processWords(w world.World, client string) string {
+	of := w.Process(client)
+	if len(of) < 2 {
+		return client
+	}
+	return "the process of " + words.List(of)
 }
 
 // check demands that exactly one target is given, or none where another has been given already, and that it exists.
@@ -79,9 +93,9 @@ func (p *processOrResource) Target() string {
 	return resourceName
 }
 
-func (p *processOrResource) impact(words string, does ...history.Does) history.Impact {
+func (p *processOrResource) impact(w world.World, words string, does ...history.Does) history.Impact {
 	if !p.Resource {
-		return p.process.impact(words, does...)
+		return p.process.impact(w, words, does...)
 	}
 	i := history.Impact{Words: "the resource " + words, Effects: make([]history.Strike, 0, len(does))}
 	for _, d := range does {

@@ -386,7 +386,7 @@ func unmetSentence(list []surprise, variants int) string {
 	if len(properties) == 0 {
 		return ""
 	}
-	text, verb := and(properties), "are"
+	text, verb := words.List(properties), "are"
 	if len(properties) > mostNamed {
 		text = words.Count(len(properties), "property")
 	} else if len(properties) == 1 {
@@ -401,7 +401,7 @@ func unmetSentence(list []surprise, variants int) string {
 		if len(of) > mostNamed {
 			text += fmt.Sprintf(", in %d of %d variants", len(of), variants)
 		} else {
-			text += ", in " + and(of)
+			text += ", in " + words.List(of)
 		}
 	}
 	return text + "."
@@ -524,11 +524,11 @@ func difference(r *Result) string {
 	case len(differ) == 0 && len(same) == 0:
 		return ""
 	case len(differ) == 0:
-		text = "The variants do not differ: all of them violate " + and(same) + "."
+		text = "The variants do not differ: all of them violate " + words.List(same) + "."
 	default:
-		text = "The variants differ in " + and(differ)
+		text = "The variants differ in " + words.List(differ)
 		if len(same) > 0 {
-			text += "; all of them violate " + and(same)
+			text += "; all of them violate " + words.List(same)
 		}
 		text += "."
 	}
@@ -537,14 +537,6 @@ func difference(r *Result) string {
 		text += " What changed is the effect on the resource: two clients still held the lock at once."
 	}
 	return text
-}
-
-// and joins words: "a, b and c".
-func and(list []string) string {
-	if len(list) < 2 {
-		return strings.Join(list, "")
-	}
-	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
 }
 
 // groups puts each property's verdicts in all variants together.

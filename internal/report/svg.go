@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/report/page"
 	"github.com/redlock-sim/redlock-sim/internal/report/picture"
 	"github.com/redlock-sim/redlock-sim/internal/report/plain"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // WriteSVG writes the picture of a variant as an SVG file that needs nothing else, for a README or a review;
@@ -58,7 +59,7 @@ func (p *resultPage) pictureOf(name string) (*variantView, error) {
 		}
 	}
 	if name != "" {
-		return nil, fmt.Errorf("there is no variant %q; there is %s", name, and(names))
+		return nil, fmt.Errorf("there is no variant %q; there is %s", name, words.List(names))
 	}
 	if first == nil {
 		return nil, errors.New("the run has no history to draw")

@@ -192,7 +192,7 @@ func (r *run) spec() world.Spec {
 	s := r.setup
 	spec := world.Spec{
 		Name: r.Scenario + "/" + r.Variant.Name, Dir: r.Dir, Seed: r.Seed,
-		Clients: r.clients, Lock: s.Lock, Points: r.points, Messages: nemesis.Messages(r.planned), Commands: s.Commands, Needs: s.Needs(),
+		Clients: r.clients, PerProcess: s.Workload.PerProcess, Lock: s.Lock, Points: r.points, Messages: nemesis.Messages(r.planned), Commands: s.Commands, Needs: s.Needs(),
 		MovesAtomically: nemesis.MovesAtomically(r.planned),
 		Replicated:      s.Nodes.Replicated(), Sentinel: s.Nodes.Sentinel(), Cluster: s.Nodes.Cluster(), Resource: s.Resource.Config,
 		WarmUp:      s.Workload.WarmUp && r.Program != nil,
@@ -228,6 +228,10 @@ func (r *run) header() history.Header {
 		ChecksOrder: s.Fencing.Check.ChecksOrder(), LockKey: s.Lock.Key, Permits: s.Lock.Permits, Modes: s.Modes(),
 		AtLeast: int64(s.Lock.AtLeast), Fair: s.Lock.Fair, MostOvertakes: s.MostOvertakes,
 		Commands: s.Commands, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
+	}
+	if s.Workload.PerProcess > 1 {
+		spec := r.spec()
+		h.Processes = spec.Processes()
 	}
 	if s.Nodes.SeveralClusters() {
 		spec := r.spec()

@@ -26,6 +26,7 @@ func (d *decoder) check(s *Setup) {
 		d.checkAlgorithm(s)
 	}
 	d.checkReaders(s)
+	d.checkProcesses(s)
 	if w := &s.Workload; w.Apart > 0 && w.Start != workload.Together && d.Sound("workload.apart", "workload.start") {
 		d.ProblemAt("workload.apart", "the clients do not start together").Hint = "workload: {start: together, apart: 500ms}"
 	}
@@ -94,6 +95,32 @@ func (d *decoder) checkReaders(s *Setup) {
 	case known && !a.Modes:
 		d.ProblemAt("workload.readers", "%s knows no readers: one client holds it at a time", a.Name).Hint =
 			"these do: " + strings.Join(locksThat(func(a lock.Algorithm) bool { return a.Modes }), ", ")
+	}
+}
+
+// checkProcesses makes sure that clients can share a process, and that it can be told what each of them does.
+func (d *decoder) checkProcesses(s *Setup) {
+	const key = "workload.per_process"
+	w := &s.Workload
+	if w.PerProcess < 2 || !d.Sound(key, "workload.kind") {
+		return
+	}
+	if w.PerProcess > w.Clients && d.Sound("workload.clients") {
+		d.ProblemAt(key, "there are %s, fewer than %d", words.Count(w.Clients, "client"), w.PerProcess)
+	}
+	if w.Workload().Pair {
+		d.ProblemAt(key, "%s takes no lock", w.Kind)
+	}
+	const alone = "clients that share connections are judged of a lock that one client holds at a time"
+	if s.Lock.Permits > 0 || s.Modes() {
+		d.ProblemAt(key, "%s: leave out %s", alone, map[bool]string{true: "permits", false: "readers"}[s.Lock.Permits > 0])
+	}
+	if s.Resource.Guard == resource.Watching {
+		d.ProblemAt("resource.guard", "WATCH is for a connection of the client's own, and clients that share a process share their connections")
+	}
+	if s.Commands {
+		d.ProblemAt("record_commands", "clients that share a process share its connections, and nobody can tell which of them sent a command").Hint =
+			"leave out workload.per_process"
 	}
 }
 

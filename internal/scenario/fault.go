@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/redis/sentinel"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -112,7 +113,7 @@ func (f *Fault) DecodeYAML(d *yamlform.Decoder, n *yaml.Node, path string) {
 
 // cast is who takes part in a setup.
 func (s *Setup) Cast() nemesis.Cast {
-	c := nemesis.Cast{Clients: ClientNames(s.Workload.Clients), Nodes: NodeNames(s.Nodes.Count)}
+	c := nemesis.Cast{Clients: ClientNames(s.Workload.Clients), PerProcess: s.Workload.PerProcess, Nodes: NodeNames(s.Nodes.Count)}
 	c.Endpoints = c.Nodes
 	switch {
 	case s.Nodes.Clustered():
@@ -159,7 +160,9 @@ func (d *decoder) applyFaultRules(r *FaultRules, from int) {
 		f.checkParams(d, r.cast)
 		f.checkStore(d, s)
 		target := f.Params.Target()
-		isDead := func(e Fault) bool { return e.killsForGood(target) && d.Sound(e.path) }
+		isDead := func(e Fault) bool {
+			return slices.ContainsFunc(append(r.cast.Process(target), target), e.killsForGood) && d.Sound(e.path)
+		}
 		if slices.ContainsFunc(s.Faults.List[:i], isDead) {
 			d.ProblemAt(yamlform.Join(f.path, f.Kind), "%s is dead by then: an earlier fault kills it for good", target).Hint =
 				"give the kill a for: after which it is started again"
@@ -300,12 +303,25 @@ func (r *FaultRules) checkPassing(d *decoder, path string, p *nemesis.Passing) {
 	}
 	if p.IsMessage() {
 		r.checkMessage(d, path, what, p)
+		r.checkSender(d, path, p)
 	}
 	if what == "tells" && !slices.Contains(sentinel.Words, p.Tells) {
 		d.ProblemAt(yamlform.Join(path, "tells"), "no sentinel tells of %q", yamlform.Clip(p.Tells)).Suggest(p.Tells, sentinel.Words)
 	}
 	if what == "tells" && len(cast.Sentinels) == 0 && d.Sound("nodes.topology") {
 		d.ProblemAt(yamlform.Join(path, "tells"), "there are no sentinels").Hint = "nodes: {topology: sentinel, ...}"
+	}
+}
+
+// checkSender makes sure that the client of a message can be told: those of one process share its connections.
+func (r *FaultRules) checkSender(d *decoder, path string, p *nemesis.Passing) {
+	key, client := "client", p.Client
+	if p.FromNode() {
+		key, client = "to", p.To
+	}
+	if of := r.cast.Process(client); len(of) > 1 && of[0] != client {
+		d.ProblemAt(yamlform.Join(path, key), "%s share their connections, and nobody can tell whose message it is: name %s, for all of them",
+			words.List(of), of[0])
 	}
 }
 

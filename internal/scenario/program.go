@@ -109,7 +109,7 @@ func (Abilities) Tag() string {
 func (s *Setup) NotApplicable(r *program.Ready) string {
 	for _, reason := range []func(*program.Ready) string{
 		s.takesNoLock, s.wantsOtherNodes, s.wantsRedis, s.wantsOtherTTL,
-		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsOneObject, s.wantsPermits, s.wantsModes, s.wantsOrder, s.wantsPushes,
+		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsOneObject, s.wantsOneProcess, s.wantsPermits, s.wantsModes, s.wantsOrder, s.wantsPushes,
 		s.wantsAtLeast, s.wantsExtension,
 		s.wantsLeaseToEnd, s.wantsForgetting,
 		s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
@@ -238,6 +238,14 @@ func (s *Setup) wantsOneObject(r *program.Ready) string {
 		return "" // a built-in lock has one object for each client
 	}
 	return "its client uses one lock object for all that it asks, and the program makes a new one each time, or knows none"
+}
+
+// wantsOneProcess is about clients that share a process.
+func (s *Setup) wantsOneProcess(r *program.Ready) string {
+	if s.Workload.PerProcess < 2 || r.Has(program.IsSeveral) {
+		return ""
+	}
+	return fmt.Sprintf("%d clients are to share a process, and the program is one client alone", s.Workload.PerProcess)
 }
 
 func (s *Setup) wantsModes(r *program.Ready) string {

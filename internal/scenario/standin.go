@@ -58,6 +58,9 @@ func Describe(c lock.Config, version string) program.Ready {
 	for _, rule := range c.Mistakes.Rules() {
 		r.Name += " without " + rule
 	}
+	if !a.Semaphore && !a.Modes {
+		r.Can = append(r.Can, program.IsSeveral)
+	}
 	if a.Renews() {
 		r.Can = append(r.Can, program.Renews)
 	}

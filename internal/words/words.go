@@ -25,6 +25,15 @@ func Noun[N ~int | ~uint64](n N, noun string) string {
 	return noun + "s"
 }
 
+// List joins words as a sentence does: "c1, c2 and c3".
+func List(list []string) string {
+	if len(list) < 2 {
+		return strings.Join(list, "")
+	}
+	last := len(list) - 1
+	return strings.Join(list[:last], ", ") + " and " + list[last]
+}
+
 // Sentence makes a line of words one: with a capital and a full stop.
 func Sentence(line string) string {
 	if line == "" {

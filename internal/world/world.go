@@ -44,7 +44,9 @@ type Spec struct {
 	StorePersistence Persistence
 	// Clients by name, in order.
 	Clients []string
-	Lock    lock.Config
+	// PerProcess is how many of them share a process; 0: each has one of its own.
+	PerProcess int
+	Lock       lock.Config
 	// Readers are the clients that take the lock shared.
 	Readers []string
 	// Modes: the lock has readers and writers.
@@ -257,6 +259,8 @@ type World interface {
 	NewSignal() Signal
 	// Client is a client by its name in the Spec.
 	Client(name string) Client
+	// Process are the clients that share a client's process, itself among them. What strikes one of them as a process strikes all.
+	Process(client string) []string
 	// IsClient reports whether name is a client of the Spec.
 	IsClient(name string) bool
 	// Stop ends the run: what waits returns at once. Stopped reports that it is

@@ -112,6 +112,7 @@ var audited = []struct {
 	{"linearizable", "", nil},
 	{"reentrant", "", nil},
 	{"reentrant", "entries", []string{"exclusive"}},
+	{"reentrant", "holder", []string{"exclusive"}},
 	{"reentrant-leaky", "", []string{"exclusive", "fencing"}},
 	{"constant-value", "", []string{"late-release", "owner-only", "told-at-release"}},
 	{"lock-delay", "", []string{"dead-holder"}}, // as it is meant: its delay is longer than the TTL

@@ -79,12 +79,14 @@ type event struct {
 
 var _ program.Events = (*client)(nil)
 
-func (c *client) Renewed(grant uint64, _ time.Duration) { c.tell(event{program.Renewed, grant, ""}) }
-func (c *client) Lost(grant uint64, _, _ time.Duration, _ string) {
+func (c *client) Renewed(_ string, grant uint64, _ time.Duration) {
+	c.tell(event{program.Renewed, grant, ""})
+}
+func (c *client) Lost(_ string, grant uint64, _, _ time.Duration, _ string) {
 	c.tell(event{program.Lost, grant, ""})
 }
 
-func (c *client) AtPoint(name string, done func()) {
+func (c *client) AtPoint(_, name string, done func()) {
 	c.tell(event{program.Point, 0, name})
 	done()
 }

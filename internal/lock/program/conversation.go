@@ -26,16 +26,18 @@ type Conversation struct {
 
 // request is one whose answer has not come.
 type request struct {
-	// grant is that which it is about; 0: none.
+	// grant is that which it is about; 0: none. client is who asks, where there are several.
 	grant  uint64
+	client string
 	answer func(Message)
 }
 
 // hold is a grant that the program has not given back.
 type hold struct {
-	// last is when the program last spoke of it.
-	last time.Duration
-	lost bool
+	// last is when the program last spoke of it. client is whose it is, where there are several.
+	last   time.Duration
+	client string
+	lost   bool
 }
 
 // maxEvents is how much a program may say by itself.
@@ -73,7 +75,7 @@ func (c *Conversation) Ask(m *Message, answer func(Message)) {
 	if m.Type == ReleaseType || m.Type == ForgetType {
 		delete(c.grants, m.Grant)
 	}
-	c.await(m.ID, &request{m.Grant, answer})
+	c.await(m.ID, &request{m.Grant, m.Client, answer})
 }
 
 func (c *Conversation) await(id uint64, r *request) {
@@ -150,6 +152,9 @@ func (c *Conversation) deliver(m Message, now time.Duration) (func(func(Message)
 	delete(c.waiting, m.ID)
 	if m.Type == Acquired {
 		c.grants[m.ID] = &hold{last: now}
+		if r != nil {
+			c.grants[m.ID].client = r.client
+		}
 	}
 	if r != nil && c.grants[r.grant] != nil {
 		c.grants[r.grant].last = now
@@ -212,7 +217,7 @@ func (c *Conversation) event(m Message, now time.Duration) (func(func(Message)),
 		}
 		return func(send func(Message)) {
 			if done := func() { send(Message{Type: Go, ID: m.ID}) }; c.On != nil {
-				c.On.AtPoint(m.Name, done)
+				c.On.AtPoint(m.Client, m.Name, done)
 			} else {
 				done()
 			}
@@ -229,12 +234,12 @@ func (c *Conversation) event(m Message, now time.Duration) (func(func(Message)),
 	case c.On == nil:
 	case m.Type == Lost && m.AtNS != 0:
 		at := instant(m.AtNS, last, now)
-		return func(func(Message)) { c.On.Lost(m.Grant, at, at, m.Why) }, nil
+		return func(func(Message)) { c.On.Lost(h.client, m.Grant, at, at, m.Why) }, nil
 	case m.Type == Lost:
-		return func(func(Message)) { c.On.Lost(m.Grant, last, now, m.Why) }, nil
+		return func(func(Message)) { c.On.Lost(h.client, m.Grant, last, now, m.Why) }, nil
 	case m.ValidityMS != nil:
 		until := instant(m.AtNS, last, now) + Duration(*m.ValidityMS)
-		return func(func(Message)) { c.On.Renewed(m.Grant, until) }, nil
+		return func(func(Message)) { c.On.Renewed(h.client, m.Grant, until) }, nil
 	}
 	return ignore, nil
 }

@@ -98,12 +98,15 @@ const (
 	StaysAtLeast Ability = "at-least"
 	// Wakes: a release wakes those who wait.
 	Wakes Ability = "wakes"
+	// IsSeveral: the program can be several clients at once, each a thread or task of its process.
+	IsSeveral Ability = "clients"
 )
 
 // Abilities are all of them.
 func Abilities() []Ability {
 	return []Ability{TellsValidity, Renews, TellsLoss, Extends, Forgets, TellsToken, TellsOwner, AsksSentinels, AsksCluster, KeepsBusy,
-		SetsUpAgain, DoesWithoutTTL, KeepsOneObject, HasPermits, HasModes, KeepsOrder, StaysAtLeast, Wakes}
+		SetsUpAgain, DoesWithoutTTL, KeepsOneObject, HasPermits, HasModes, KeepsOrder, StaysAtLeast, Wakes,
+		IsSeveral}
 }
 
 // Mode says how a client takes a lock that has readers and writers.
@@ -260,9 +263,12 @@ func (r *Ready) checkLease() error {
 // Setup says what the program is to lock, and where.
 type Setup struct {
 	Client string `json:"client"`
-	Seed   uint64 `json:"seed"`
-	Lock   Lock   `json:"lock"`
-	Nodes  []Node `json:"nodes"`
+	// Joins: the program is this client from now on, too, beside those that it was set up for before. Only programs that can IsSeveral are
+	// told so.
+	Joins bool   `json:"joins,omitempty"`
+	Seed  uint64 `json:"seed"`
+	Lock  Lock   `json:"lock"`
+	Nodes []Node `json:"nodes"`
 	// Topology is one of those below.
 	Topology string `json:"topology"`
 	// Sentinels and Master are for the topology of Sentinel.
@@ -327,6 +333,8 @@ type Message struct {
 	Type  Type   `json:"type"`
 	ID    uint64 `json:"id,omitempty"`
 	Grant uint64 `json:"grant,omitempty"`
+	// Client is whose request or point it is, where the program is several clients.
+	Client string `json:"client,omitempty"`
 
 	Protocols []int    `json:"protocols,omitempty"` // hello
 	WaitMS    *float64 `json:"wait_ms,omitempty"`   // acquire

@@ -37,16 +37,16 @@ type Program struct {
 }
 
 // Events are what a program says by itself, in its order. They are called one at a
-// time; the program's next line waits until they return.
+// time; the program's next line waits until they return. client is whose it is, where the program is several clients.
 type Events interface {
 	// Renewed: the program renewed the grant, which is valid until then on the machine's
 	// clock.
-	Renewed(grant uint64, until time.Duration)
+	Renewed(client string, grant uint64, until time.Duration)
 	// Lost: the program saw that it has lost the grant: at an instant, or, where it told
 	// none, between last, when it last spoke of the grant, and at.
-	Lost(grant uint64, last, at time.Duration, why string)
+	Lost(client string, grant uint64, last, at time.Duration, why string)
 	// AtPoint: the program stands at a point, and goes on when done is called.
-	AtPoint(name string, done func())
+	AtPoint(client, name string, done func())
 }
 
 // Options say how to start a program.
@@ -179,28 +179,49 @@ type Answer struct {
 // MinWait is the shortest wait that a program is given: time for one attempt.
 const MinWait = 100 * time.Millisecond
 
+// Client is a program as one of its clients asks it. Name is empty where it is the only one.
+type Client struct {
+	*Program
+	Name string
+}
+
 // Acquire asks for the lock. The program may wait for it for a while, and at least MinWait.
-func (p *Program) Acquire(ctx context.Context, wait time.Duration) (Answer, error) {
+func (c Client) Acquire(ctx context.Context, wait time.Duration) (Answer, error) {
 	ms := MS(max(wait, MinWait))
-	return p.Request(ctx, Message{Type: AcquireType, WaitMS: &ms})
+	return c.Request(ctx, Message{Type: AcquireType, Client: c.Name, WaitMS: &ms})
 }
 
 // Release gives a grant back.
-func (p *Program) Release(ctx context.Context, grant uint64) (Answer, error) {
-	return p.Request(ctx, Message{Type: ReleaseType, Grant: grant})
+func (c Client) Release(ctx context.Context, grant uint64) (Answer, error) {
+	return c.Request(ctx, Message{Type: ReleaseType, Client: c.Name, Grant: grant})
 }
 
 // Extend lengthens a grant.
-func (p *Program) Extend(ctx context.Context, grant uint64) (Answer, error) {
-	return p.Request(ctx, Message{Type: ExtendType, Grant: grant})
+func (c Client) Extend(ctx context.Context, grant uint64) (Answer, error) {
+	return c.Request(ctx, Message{Type: ExtendType, Client: c.Name, Grant: grant})
 }
 
 // Forget lets the program drop a grant. One that cannot say that it does need not hear of it.
-func (p *Program) Forget(ctx context.Context, grant uint64) (Answer, error) {
-	if !p.Ready.Has(Forgets) {
+func (c Client) Forget(ctx context.Context, grant uint64) (Answer, error) {
+	if !c.Ready.Has(Forgets) {
 		return Answer{Message: Message{Type: Forgotten}}, nil
 	}
-	return p.Request(ctx, Message{Type: ForgetType, Grant: grant})
+	return c.Request(ctx, Message{Type: ForgetType, Client: c.Name, Grant: grant})
+}
+
+// Acquire asks for the lock, as the only client.
+func (p *Program) Acquire(ctx context.Context, wait time.Duration) (Answer, error) {
+	return Client{Program: p}.Acquire(ctx, wait)
+}
+
+// Release gives a grant of the only client back.
+func (p *Program) Release(ctx context.Context, grant uint64) (Answer, error) {
+	return Client{Program: p}.Release(ctx, grant)
+}
+
+// Extend lengthens a grant of the only client.
+func (p *Program) Extend(ctx context.Context, grant uint64) (Answer, error) {
+	return Client{Program: p}.Extend(ctx, grant)
 }
 
 // Clocks reads the program's clocks.

@@ -180,15 +180,15 @@ func TestTheEndIsTold(t *testing.T) {
 
 type told struct{ said []string }
 
-func (e *told) Renewed(grant uint64, until time.Duration) {
+func (e *told) Renewed(_ string, grant uint64, until time.Duration) {
 	e.said = append(e.said, fmt.Sprintf("renewed %d", grant))
 }
 
-func (e *told) Lost(grant uint64, last, at time.Duration, why string) {
+func (e *told) Lost(_ string, grant uint64, last, at time.Duration, why string) {
 	e.said = append(e.said, fmt.Sprintf("lost %d %v %s", grant, last == at, why))
 }
 
-func (e *told) AtPoint(name string, done func()) {
+func (e *told) AtPoint(_, name string, done func()) {
 	e.said = append(e.said, name)
 	done()
 }

@@ -63,21 +63,23 @@ const (
 // Plan is what the clients are to do. The scenario reads and documents it by its tags
 // (see scenario).
 type Plan struct {
-	Kind     Name          `yaml:"kind" default:"increment"`
-	Clients  int           `yaml:"clients" doc:"how many clients; they are named c1, c2, c3, ..." min:"1" max:"50" default:"2"`
-	Readers  int           `yaml:"readers" doc:"how many of the clients, the last ones, are readers: they take the lock beside other readers, and write nothing" max:"50" default:"0"`
-	Sections int           `yaml:"sections" doc:"how many guarded sections each client goes through" min:"1" max:"100000" default:"1"`
-	Think    time.Duration `yaml:"think" doc:"time between read and write, or how long a job takes" max:"10m" default:"0s"`
-	Rest     time.Duration `yaml:"rest" doc:"time between the sections of one client" max:"10m" default:"0s"`
-	Extend   time.Duration `yaml:"extend" doc:"the client makes its grant last longer each time that it has worked so long, and stops working if that is refused; 0s: never" max:"10m" default:"0s"`
-	Leave    Leave         `yaml:"leave" doc:"released: the client releases the lock at the end of each section; held: it does not, and asks again, until its last section; forgotten: it drops the lock, and neither releases nor extends it" default:"released" values:"released,held,forgotten"`
-	Nested   bool          `yaml:"nested" doc:"in each section the client asks for the lock once more, and if it gets it gives this one back and works on, as a function does that is called by one which has the lock" default:"false"`
-	Object   Object        `yaml:"object" doc:"new: the client asks for the lock with a new lock object of the library each time; one: always with the same one" default:"new" values:"new,one"`
-	Busy     time.Duration `yaml:"busy" doc:"how long after each grant the lock program keeps its own thread or event loop occupied, as the user's code would that computes" max:"10m" default:"0s"`
-	Start    Start         `yaml:"start" doc:"in-turn: each client begins once the one before it has been granted the lock or has ended; together: all at once" default:"in-turn" values:"in-turn,together"`
-	Apart    time.Duration `yaml:"apart" doc:"if all start together: each client begins so long after the one before it" max:"10m" default:"0s"`
-	WarmUp   bool          `yaml:"warm_up" doc:"each client with a lock program gets the lock once and gives it back before the run's time begins: then it has its connections, and knows where the lock is kept, as sim's own locks always do" default:"false"`
-	Check    bool          `yaml:"check_before_write" doc:"the client asks its lock whether it is still valid before it writes" default:"false"`
+	Kind    Name `yaml:"kind" default:"increment"`
+	Clients int  `yaml:"clients" doc:"how many clients; they are named c1, c2, c3, ..." min:"1" max:"50" default:"2"`
+	// PerProcess is for locks of which threads share something: connections, a map of local locks, an identity.
+	PerProcess int           `yaml:"per_process" doc:"how many clients share one process, each as a thread or task of it: with 2 c1 and c2 are in one, c3 and c4 in the next. What stops or kills one of them, moves its clock or strikes its links does so to all of its process" min:"1" max:"50" default:"1"`
+	Readers    int           `yaml:"readers" doc:"how many of the clients, the last ones, are readers: they take the lock beside other readers, and write nothing" max:"50" default:"0"`
+	Sections   int           `yaml:"sections" doc:"how many guarded sections each client goes through" min:"1" max:"100000" default:"1"`
+	Think      time.Duration `yaml:"think" doc:"time between read and write, or how long a job takes" max:"10m" default:"0s"`
+	Rest       time.Duration `yaml:"rest" doc:"time between the sections of one client" max:"10m" default:"0s"`
+	Extend     time.Duration `yaml:"extend" doc:"the client makes its grant last longer each time that it has worked so long, and stops working if that is refused; 0s: never" max:"10m" default:"0s"`
+	Leave      Leave         `yaml:"leave" doc:"released: the client releases the lock at the end of each section; held: it does not, and asks again, until its last section; forgotten: it drops the lock, and neither releases nor extends it" default:"released" values:"released,held,forgotten"`
+	Nested     bool          `yaml:"nested" doc:"in each section the client asks for the lock once more, and if it gets it gives this one back and works on, as a function does that is called by one which has the lock" default:"false"`
+	Object     Object        `yaml:"object" doc:"new: the client asks for the lock with a new lock object of the library each time; one: always with the same one" default:"new" values:"new,one"`
+	Busy       time.Duration `yaml:"busy" doc:"how long after each grant the lock program keeps its own thread or event loop occupied, as the user's code would that computes" max:"10m" default:"0s"`
+	Start      Start         `yaml:"start" doc:"in-turn: each client begins once the one before it has been granted the lock or has ended; together: all at once" default:"in-turn" values:"in-turn,together"`
+	Apart      time.Duration `yaml:"apart" doc:"if all start together: each client begins so long after the one before it" max:"10m" default:"0s"`
+	WarmUp     bool          `yaml:"warm_up" doc:"each client with a lock program gets the lock once and gives it back before the run's time begins: then it has its connections, and knows where the lock is kept, as sim's own locks always do" default:"false"`
+	Check      bool          `yaml:"check_before_write" doc:"the client asks its lock whether it is still valid before it writes" default:"false"`
 
 	Conditional bool          `yaml:"conditional" doc:"stock: take the unit in one conditional step instead of reading first" default:"false"`
 	How         resource.How  `yaml:"how" doc:"transactions: MULTI and EXEC, one script, two separate commands, DISCARD instead of EXEC, a command that cannot be queued, or one that fails when it is run" default:"exec" values:"exec,script,separate,discard,queue-error,run-error"`

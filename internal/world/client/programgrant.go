@@ -128,7 +128,7 @@ func (s *SetupMessage) ProgramSetup(points []string) (program.Setup, error) {
 		return program.Setup{}, fmt.Errorf("failed to write the lock's settings: %w", err)
 	}
 	p := program.Setup{
-		Client: s.Client, Seed: s.Seed & (1<<53 - 1), // exact in any language's JSON
+		Client: s.Client, Joins: s.Joins, Seed: s.Seed & (1<<53 - 1), // exact in any language's JSON
 		Lock: program.Lock{Key: c.Key, TTLMS: program.TTLMS(c.TTL), NodeTimeoutMS: program.MS(c.NodeTimeout), Permits: c.Permits,
 			AtLeastMS: program.MS(c.AtLeast), Options: text},
 		Topology: program.Independent, BusyMS: busy, OneObject: oneObject,
@@ -152,6 +152,14 @@ func (s *SetupMessage) ProgramSetup(points []string) (program.Setup, error) {
 		p.Sentinels, err = programNodes(s.Sentinels)
 	}
 	return p, err
+}
+
+// Named is the client's name in messages to its lock program: it is told where the program is several clients.
+func (s *SetupMessage) Named() string {
+	if len(s.Process) < 2 {
+		return ""
+	}
+	return s.Client
 }
 
 // programNodes are servers as a program is told of them.

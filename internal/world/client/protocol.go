@@ -19,7 +19,7 @@ type MessageType string
 
 // Messages to the client.
 const (
-	// Setup comes first, and after each Rest.
+	// Setup comes first, and after each Rest. More may follow, of other clients that share the process (SetupMessage.Joins).
 	Setup MessageType = "setup"
 	// Ask carries a Request; the client answers with Answered.
 	Ask MessageType = "request"
@@ -64,6 +64,8 @@ const (
 // the other fields speak.
 type Message struct {
 	Type MessageType `json:"type"`
+	// Client is which client of the process it is about; empty: the one that was set up first.
+	Client string `json:"client,omitempty"`
 	// ID ties answers to requests. The runner numbers its requests, the client
 	// its points and background operations, each from 1.
 	ID uint64 `json:"id,omitempty"`
@@ -96,8 +98,12 @@ type Message struct {
 
 // SetupMessage tells a client all it needs to know.
 type SetupMessage struct {
-	Protocol int             `json:"protocol"`
-	Client   string          `json:"client"`
+	Protocol int    `json:"protocol"`
+	Client   string `json:"client"`
+	// Process are the clients of the process, where it has several. Joins: this one is none of a new run, but is to be there beside those that
+	// have been set up.
+	Process  []string        `json:"process,omitempty"`
+	Joins    bool            `json:"joins,omitempty"`
 	Seed     uint64          `json:"seed"`
 	Lock     lock.Config     `json:"lock"`
 	Resource resource.Config `json:"resource"`

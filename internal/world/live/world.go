@@ -250,12 +250,12 @@ func (w *World) startClients() error {
 	var group machine.Group
 	began := machine.Monotonic()
 	defer func() { w.pace.Started(machine.Monotonic() - began) }()
-	for _, name := range w.spec.Clients {
-		setup, err := w.setupOf(name)
+	for of := range slices.Chunk(w.spec.Clients, max(w.spec.PerProcess, 1)) {
+		setups, err := w.setupsOf(of)
 		if err != nil {
 			return err
 		}
-		group.Go(func() error { return w.clients.Start(setup) })
+		group.Go(func() error { return w.clients.Start(setups) })
 	}
 	if err := group.Wait(); err != nil || !w.warms() {
 		return err
@@ -277,6 +277,20 @@ func (w *World) giveClocks() error {
 		w.clients.Clocks[name] = clock
 	}
 	return nil
+}
+
+// setupsOf are what the clients of a process are told. They share the links of the first.
+func (w *World) setupsOf(process []string) (list []client.SetupMessage, err error) {
+	setup, err := w.setupOf(process[0])
+	if setup.Process = process; err != nil {
+		return nil, err
+	}
+	for i, name := range process {
+		setup.Client, setup.Joins, setup.Lock = name, i > 0, w.spec.LockOf(name)
+		list = append(list, setup)
+		setup.WarmUp = "" // the program is warm
+	}
+	return list, nil
 }
 
 // setupOf opens the links of a client and says where they are.
@@ -561,6 +575,9 @@ func (w *World) Wait() { w.activities.Wait() }
 // Client is a client by name. It stays the same through restarts.
 func (w *World) Client(name string) world.Client { return restartable{w, name} }
 
+// Process are the clients that share a client's process.
+func (w *World) Process(client string) []string { return w.spec.Process(client) }
+
 // IsClient reports whether name is a client.
 func (w *World) IsClient(name string) bool { return slices.Contains(w.spec.Clients, name) }
 
@@ -570,7 +587,9 @@ type restartable struct {
 	name string
 }
 
-func (r restartable) Do(q client.Request) client.Answer { return r.w.clients.Named(r.name).Do(q) }
+func (r restartable) Do(q client.Request) client.Answer {
+	return clients.Client{Process: r.w.clients.Named(r.name), Name: r.name}.Do(q)
+}
 
 // observedBy are the witnesses of what the lock's nodes did.
 func (w *World) observedBy() string {

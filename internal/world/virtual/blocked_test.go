@@ -25,7 +25,7 @@ func TestAnElementGoesToWhoWaitedFirst(t *testing.T) {
 		for i, who := range []string{"c1", "c2"} {
 			w.Go(func() {
 				w.Sleep(time.Duration(i) * 10 * time.Millisecond)
-				e := newEnv(w.client(who))
+				e := newEnv(w.thread(who), nil)
 				if r, _ := do(e, command.BLPop("l", time.Second)); r.OK() && r.List()[0] == "l" {
 					got = append(got, who+" got "+r.List()[1])
 				}
@@ -37,7 +37,7 @@ func TestAnElementGoesToWhoWaitedFirst(t *testing.T) {
 				_ = w.Kill(c.kill)
 				w.Sleep(10 * time.Millisecond)
 			}
-			do(newEnv(w.client("c3")), command.RPush("l", "x", "y"))
+			do(newEnv(w.thread("c3"), nil), command.RPush("l", "x", "y"))
 		})
 		w.Wait()
 		if slices.Sort(got); !slices.Equal(got, c.want) {

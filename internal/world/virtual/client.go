@@ -1,6 +1,7 @@
 package virtual
 
 import (
+	"errors"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
@@ -14,20 +15,21 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
-// clientHost is a client's machine with the process on it. Requests are carried
-// out on the coroutine of whoever asks; while the client is paused it stands.
+// clientHost is a machine with a process on it, which is one client or several. Requests are carried
+// out on the coroutine of whoever asks; while the process is paused it stands.
 type clientHost struct {
-	w     *World
-	name  string
-	links []*clientLink
-	store *clientLink
+	w *World
+	// name is that of its first client, whose name its links have.
+	name    string
+	threads []*clientThread
+	links   []*clientLink
+	store   *clientLink
 	// consensus is nil where the lock needs none.
 	consensus *clientLink
 
-	agent *client.Agent
 	// machine is what a guest on it sees; nil: the lock is ours.
 	machine *Machine
-	// life counts the processes that have been this client.
+	// life counts the processes that have been here.
 	life         uint64
 	paused, dead bool
 	// resumes are the coroutines that stand while it is paused.
@@ -37,16 +39,29 @@ type clientHost struct {
 	deferred []func()
 }
 
-var _ world.Client = (*clientHost)(nil)
+// clientThread is a client: a thread or task of its process.
+type clientThread struct {
+	*clientHost
+	name  string
+	agent *client.Agent
+}
 
-// start starts the client's process.
+var _ world.Client = (*clientThread)(nil)
+
+// start starts the process.
 func (c *clientHost) start() error {
 	c.life++
 	c.dead, c.paused = false, false
 	c.monotonic, c.wall = bend{}, bend{}
-	e := newEnv(c)
-	l, err := c.openLock(e)
-	c.agent = client.NewAgent(e, l, e.store, c.w.spec.Resource, c.w.Now)
+	c.openMachine()
+	process := &lock.Process{}
+	var err error
+	for _, t := range c.threads {
+		e := newEnv(t, process)
+		l, why := t.openLock(e)
+		err = errors.Join(err, why)
+		t.agent = client.NewAgent(e, l, e.store, c.w.spec.Resource, c.w.Now)
+	}
 	return err
 }
 
@@ -56,7 +71,7 @@ const (
 )
 
 // Do carries out a request. A client that is killed meanwhile gives no answer.
-func (c *clientHost) Do(q client.Request) (a client.Answer) {
+func (c *clientThread) Do(q client.Request) (a client.Answer) {
 	if c.dead || c.w.s.stopped {
 		return c.silence()
 	}
@@ -73,8 +88,8 @@ func (c *clientHost) Do(q client.Request) (a client.Answer) {
 		}
 	}()
 	called := c.w.s.now
-	c.w.touch(c.name, true)
-	defer c.w.touch(c.name, true)
+	c.w.touch(c.clientHost.name, true)
+	defer c.w.touch(c.clientHost.name, true)
 	c.awaitRunnable(life)
 	a = c.agent.Do(q)
 	if a.Type == history.OK && a.Value.Validity().IsSet() {
@@ -177,9 +192,10 @@ func (c *clientHost) kill() {
 
 // env is lock.Env for one life of a client.
 type env struct {
-	c     *clientHost
-	life  uint64
-	nodes []command.Node
+	c       *clientThread
+	life    uint64
+	process *lock.Process
+	nodes   []command.Node
 	// points are those at which a fault may strike, endings their last letters.
 	points  []string
 	endings [256]bool
@@ -191,11 +207,11 @@ type env struct {
 
 var _ lock.Env = (*env)(nil)
 
-func newEnv(c *clientHost) *env {
+func newEnv(c *clientThread, process *lock.Process) *env {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(c.name))
 	// As in the live world; a client that was started again draws anew.
-	e := &env{c: c, life: c.life, points: c.w.spec.Points, rand: rand.New(c.w.draws.of(h.Sum64() + c.life - 1))}
+	e := &env{c: c, life: c.life, process: process, points: c.w.spec.Points, rand: rand.New(c.w.draws.of(h.Sum64() + c.life - 1))}
 	for _, p := range e.points {
 		e.endings[p[len(p)-1]] = true
 	}
@@ -237,6 +253,7 @@ func (e *env) Rand() *rand.Rand      { return e.rand }
 func (e *env) Nodes() []command.Node { return e.nodes }
 
 func (e *env) Consensus() command.Node { return e.consensus }
+func (e *env) Process() *lock.Process  { return e.process }
 
 // bootedBefore is how long the clients' machines have been up at the run's
 // start.
@@ -265,7 +282,7 @@ func (e *env) Point(name string) {
 
 func (e *env) strike(point string) {
 	if hook := e.c.w.hooks.Point; hook != nil {
-		e.c.w.touch(e.c.name, true)
+		e.c.w.touch(e.c.clientHost.name, true)
 		hook(e.c.name, point)
 		e.c.awaitRunnable(e.life)
 	}
@@ -276,10 +293,10 @@ func (e *env) Spawn(f func()) { e.c.w.s.start(func() { e.c.awaitRunnable(e.life)
 
 // Background records an operation of the client's own.
 func (e *env) Background(op lock.Operation, do func() (lock.Grant, lock.Result), remaining func(lock.Grant) time.Duration) {
-	e.c.w.touch(e.c.name, true)
+	e.c.w.touch(e.c.clientHost.name, true)
 	e.c.w.record(history.Event{Process: e.c.name, Type: history.Invoke, F: history.F(op)})
 	g, result := do()
-	e.c.w.touch(e.c.name, true)
+	e.c.w.touch(e.c.clientHost.name, true)
 	a := client.AnswerOf(result)
 	a.Value.Owner = g.Owner
 	if a.Type == history.OK {
@@ -418,7 +435,7 @@ func (r *remote) roundTrip(o *sendOptions, cmd *command.Command, reply *command.
 		return true
 	}
 	k := &o.conn.call
-	k.handshake, k.source, k.noScript, k.clientDone = o.handshake, o.source, false, false
+	k.client, k.handshake, k.source, k.noScript, k.clientDone = r.e.c.name, o.handshake, o.source, false, false
 	if !o.handshake {
 		k.cmd = *cmd
 	}

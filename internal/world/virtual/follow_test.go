@@ -138,7 +138,7 @@ func TestTwoWait(t *testing.T) {
 	onReplica(t, w, world.Disturbance{Kind: world.Latency, Latency: 20 * time.Millisecond}, "C")
 	for name, replicas := range map[string]int{"c1": 1, "c2": 2} {
 		w.Go(func() {
-			e := newEnv(w.client(name))
+			e := newEnv(w.thread(name), nil)
 			do(e, command.Set("lock", name, time.Minute))
 			if r, took := do(e, command.Wait(replicas, time.Second)); r.Int < int64(replicas) || took > 100*time.Millisecond {
 				t.Errorf("%s: %d replicas after %v, want %d", name, r.Int, took, replicas)

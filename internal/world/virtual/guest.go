@@ -27,9 +27,9 @@ type Guests interface {
 
 // Locks are the locks of clients, where guests have them.
 type Locks interface {
-	// Lock makes the lock of a client whose process has just started, on its machine. It
+	// Lock makes the lock of a client whose process has just started, on its machine: one after the other for all that share the process. It
 	// does not wait for anything.
-	Lock(m *Machine) (lock.Lock, error)
+	Lock(m *Machine, client string) (lock.Lock, error)
 	// Ready calls then when all locks are ready for use, or with the reason why one is not.
 	Ready(then func(error))
 	// Late says that not all were ready in time; true: some of them begin anew.
@@ -51,7 +51,7 @@ type Machine struct {
 	faults   faults
 }
 
-// Client is the client's name, Life how many processes it has been, Seed the run's.
+// Client is the name of its first client, Life how many processes there have been, Seed the run's.
 func (m *Machine) Client() string { return m.c.name }
 func (m *Machine) Life() uint64   { return m.life }
 func (m *Machine) Seed() uint64   { return m.c.w.spec.Seed }
@@ -67,8 +67,12 @@ func (m *Machine) Nodes() (names []string) {
 	return names
 }
 
-// Config is how the lock is set.
-func (m *Machine) Config() lock.Config { return m.c.w.spec.LockOf(m.c.name) }
+// Process are the names of the clients that share its process.
+func (m *Machine) Process() []string { return m.c.w.spec.Process(m.c.name) }
+
+// Config is how the lock is set of its first client, ConfigOf that of one of them.
+func (m *Machine) Config() lock.Config                { return m.ConfigOf(m.c.name) }
+func (m *Machine) ConfigOf(client string) lock.Config { return m.c.w.spec.LockOf(client) }
 
 // Now is the run time.
 func (m *Machine) Now() time.Duration { return m.c.w.s.now }
@@ -90,12 +94,12 @@ func (m *Machine) Stand(begin func(wake func())) {
 	m.c.parkClient(m.life)
 }
 
-// Lost records that the lock told of a loss.
-func (m *Machine) Lost(owner string) { m.LostAt(owner, m.Now(), 0, "") }
+// Lost records that the lock told a client of a loss.
+func (m *Machine) Lost(client, owner string) { m.LostAt(client, owner, m.Now(), 0, "") }
 
-// Renewed records that the lock renewed a grant, until a time of the run.
-func (m *Machine) Renewed(owner string, until time.Duration) {
-	e := &env{c: m.c, life: m.life}
+// Renewed records that the lock renewed a grant of a client, until a time of the run.
+func (m *Machine) Renewed(client, owner string, until time.Duration) {
+	e := &env{c: m.c.w.thread(client), life: m.life}
 	e.Background(lock.Extend, func() (lock.Grant, lock.Result) { return lock.Grant{Owner: owner}, lock.Result{Outcome: lock.OK} },
 		func(lock.Grant) time.Duration { return until - m.Now() })
 }
@@ -125,14 +129,20 @@ func (m *Machine) end() {
 	}
 }
 
+// openMachine makes the machine of a new life, where guests have the locks.
+func (c *clientHost) openMachine() {
+	if c.w.locks != nil {
+		c.machine.end() // two faults may start it at once
+		c.machine = &Machine{c: c, life: c.life}
+	}
+}
+
 // openLock makes the lock of a client's new life.
-func (c *clientHost) openLock(e *env) (lock.Lock, error) {
+func (c *clientThread) openLock(e *env) (lock.Lock, error) {
 	if c.w.locks == nil {
 		return lock.New(c.w.spec.LockOf(c.name), e)
 	}
-	c.machine.end() // two faults may start it at once
-	c.machine = &Machine{c: c, life: c.life}
-	return c.w.locks.Lock(c.machine)
+	return c.w.locks.Lock(c.machine, c.name)
 }
 
 // readyWithin bounds how long locks take to get ready, in run time.
@@ -151,8 +161,8 @@ func (w *World) awaitLocks() (err error) {
 
 // warmUp lets clients warm up, one after the other.
 func (w *World) warmUp() (err error) {
-	for _, c := range w.clients {
-		w.Go(func() { err = errors.Join(err, client.WarmUp(c.name, c)) })
+	for _, name := range w.spec.Clients {
+		w.Go(func() { err = errors.Join(err, client.WarmUp(name, w.thread(name))) })
 		w.Wait()
 	}
 	if w.s.stopped { // that is no fault of theirs

@@ -50,22 +50,24 @@ func (c *clientHost) clocksSet() {
 	}
 }
 
-// LostAt records that the lock told of a loss: at a time of the run, or at most so long before it.
-func (m *Machine) LostAt(owner string, at, uncertain time.Duration, why string) {
-	m.c.w.record(history.Event{Process: m.c.name, Type: history.Info, F: history.Lost, Error: history.SomeText(why),
+// LostAt records that the lock told a client of a loss: at a time of the run, or at most so long before it.
+func (m *Machine) LostAt(client, owner string, at, uncertain time.Duration, why string) {
+	m.c.w.record(history.Event{Process: client, Type: history.Info, F: history.Lost, Error: history.SomeText(why),
 		Value: history.Value{Owner: owner, Outcome: &history.Outcome{At: history.Some(int64(at)), AtError: int64(uncertain)}}})
 }
 
-// ProgramEnded records that the lock program ended by itself: how, and what it had printed last. The client ends with it.
+// ProgramEnded records that the lock program ended by itself: how, and what it had printed last. All its clients end with it.
 func (m *Machine) ProgramEnded(how string, printed []string) {
 	w := m.c.w
 	w.touchAll()
-	w.record(client.ProgramEnded(m.c.name, how, printed))
+	for _, name := range m.Process() {
+		w.record(client.ProgramEnded(name, how, printed))
+	}
 	m.c.kill()
 }
 
-// AtPoint lets a fault strike at a point of the lock. The lock goes on when done is called, if the process is still there.
-func (m *Machine) AtPoint(name string, done func()) {
+// AtPoint lets a fault strike at a point of the lock to which a client has come. The lock goes on when done is called, if the process is still there.
+func (m *Machine) AtPoint(client, name string, done func()) {
 	w := m.c.w
 	hook := w.hooks.Point
 	if hook == nil || !slices.Contains(w.spec.Points, name) {
@@ -73,7 +75,7 @@ func (m *Machine) AtPoint(name string, done func()) {
 		return
 	}
 	w.Go(func() {
-		hook(m.c.name, name)
+		hook(client, name)
 		m.Do(done)
 	})
 }

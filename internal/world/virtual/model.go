@@ -131,9 +131,9 @@ func (n *redisModel) execute(c *command.Command, from *clientLink, conn *connect
 func (n *redisModel) accountWrites(from *clientLink, conn *connection, do func()) {
 	before := n.memory.Writes
 	n.disk.count(n)
-	n.watch.from = from
+	n.watch.from, n.watch.client = from, conn.call.client
 	do()
-	n.watch.from = nil
+	n.watch.from, n.watch.client = nil, ""
 	if n.memory.Writes != before {
 		conn.written = n.memory.Writes
 		if n.persistence != world.RDB || n.disk.hasChanges(n) {

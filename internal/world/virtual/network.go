@@ -86,6 +86,8 @@ type call struct {
 	// handshake is no command: a new connection introduces itself.
 	handshake bool
 	cmd       command.Command
+	// client is who sends it, of those that share the link; empty: a guest does.
+	client string
 	// batch is what a guest sends, or is sent; nil: there is a command.
 	batch *batch
 	// source says that a script's source comes with the call, not its name.

@@ -41,8 +41,8 @@ func smallSpec(change func(*world.Spec)) world.Spec {
 
 // inClient runs f as an activity in a client's code and waits for its end.
 func inClient(w *World, name string, f func(e *env)) {
-	c := w.client(name)
-	w.Go(func() { f(newEnv(c)) })
+	c := w.thread(name)
+	w.Go(func() { f(newEnv(c, nil)) })
 	w.Wait()
 }
 
@@ -358,7 +358,7 @@ func TestLateRequestIsCarriedOut(t *testing.T) {
 func TestClocksOfARestartedClient(t *testing.T) {
 	w := small(t, nil)
 	w.Go(func() {
-		drawn := newEnv(w.client("c1")).Rand().Uint64()
+		drawn := newEnv(w.thread("c1"), nil).Rand().Uint64()
 		for _, which := range []world.Which{world.WallClock, world.MonotonicClock} {
 			if err := w.SetClock("c1", which, world.ClockFault{Jump: time.Hour, Rate: 1}); err != nil {
 				t.Error(err)
@@ -367,11 +367,11 @@ func TestClocksOfARestartedClient(t *testing.T) {
 		if err := errors.Join(w.Kill("c1"), w.Restart("c1", world.KeepData)); err != nil {
 			t.Error(err)
 		}
-		c := w.client("c1")
-		if e := newEnv(c); e.Wall() != w.Now()+w.wallZero || e.Now() != w.Now()+bootedBefore {
+		c := w.thread("c1")
+		if e := newEnv(c, nil); e.Wall() != w.Now()+w.wallZero || e.Now() != w.Now()+bootedBefore {
 			t.Errorf("its clocks show %v and %v", e.Wall(), e.Now())
 		}
-		if again := newEnv(c).Rand().Uint64(); again == drawn {
+		if again := newEnv(c, nil).Rand().Uint64(); again == drawn {
 			t.Errorf("it draws %d again", again)
 		}
 	})

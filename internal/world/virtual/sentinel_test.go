@@ -97,7 +97,7 @@ func granted(e *env, value string, within time.Duration) bool {
 // lock is granted again. The old one comes back as a primary, and is made a replica.
 func TestFailover(t *testing.T) {
 	w, events := watched(t, nil)
-	first, second := newEnv(w.client("c1")), newEnv(w.client("c2"))
+	first, second := newEnv(w.thread("c1"), nil), newEnv(w.thread("c2"), nil)
 	script(w, func() {
 		_, err := w.Disturb([]world.Link{{From: "B", To: "A"}, {From: "C", To: "A"}},
 			world.Disturbance{Kind: world.Hold, Direction: world.Answers})
@@ -185,7 +185,7 @@ func TestSplitBrain(t *testing.T) {
 		w, events := watched(t, func(s *world.Spec) {
 			s.Sentinel.MinReplicas, s.Sentinel.MaxLag = min, time.Second
 		})
-		inside, outside := newEnv(w.client("c1")), newEnv(w.client("c2"))
+		inside, outside := newEnv(w.thread("c1"), nil), newEnv(w.thread("c2"), nil)
 		var healed time.Duration
 		script(w, func() {
 			heal := cutOff(t, w, "A", "c1")
@@ -254,7 +254,7 @@ func haunted(t *testing.T, seed uint64) (*World, *[]history.Event) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	all := append([]string{"A", "B", "C"}, sentinels...)
 	for _, name := range []string{"c1", "c2"} {
-		e := newEnv(w.client(name))
+		e := newEnv(w.thread(name), nil)
 		w.Go(func() {
 			for i := range 200 {
 				set(e, fmt.Sprint(name, i))
@@ -352,7 +352,7 @@ func TestSteps(t *testing.T) {
 		times := make(map[string][]time.Duration)
 		for seed := range uint64(40) {
 			w, events := watched(t, func(s *world.Spec) { s.Seed, s.Sentinel.DownAfter = seed, downAfter })
-			e := newEnv(w.client("c1"))
+			e := newEnv(w.thread("c1"), nil)
 			var killed, back time.Duration
 			script(w, func() {
 				w.Sleep(time.Duration(seed%20) * 170 * time.Millisecond)

@@ -87,7 +87,11 @@ func (h *Host) Keys(why Cause) model.Observer {
 	o := h.watch
 	if c := why.Conn; c != nil {
 		o.from = c.link
-		switch a, builtIn := c.far.(*caller); {
+		a, builtIn := c.far.(*caller)
+		if builtIn && a.call != nil {
+			o.client = a.call.client
+		}
+		switch {
 		case c.guest():
 			o.sent = &sentCommand{why.Left, why.Words}
 		case builtIn && a.call != nil && a.call.clientDone:

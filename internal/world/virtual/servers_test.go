@@ -269,7 +269,7 @@ func (idle) Begin()                                  {}
 // machines are locks that do nothing, and keep the machines on which they are.
 type machines []*Machine
 
-func (m *machines) Lock(on *Machine) (lock.Lock, error) {
+func (m *machines) Lock(on *Machine, _ string) (lock.Lock, error) {
 	*m = append(*m, on)
 	return nil, nil
 }
@@ -486,7 +486,7 @@ func TestServersSeeBuiltInClientsGo(t *testing.T) {
 		return n
 	}
 	during(w, func() {
-		e := newEnv(w.client("c1"))
+		e := newEnv(w.thread("c1"), nil)
 		lift := disturb(t, w, world.Disturbance{Kind: world.Hold, Direction: world.Requests})
 		if r, _ := do(e, command.Set("lock", "late", 0).Within(5*time.Millisecond)); r.Outcome != command.Unknown {
 			t.Errorf("a held command has the reply %v", r)
@@ -508,7 +508,7 @@ func TestServersSeeBuiltInClientsGo(t *testing.T) {
 		}
 	})
 	during(w, func() {
-		e := newEnv(w.client("c2"))
+		e := newEnv(w.thread("c2"), nil)
 		if r, _ := do(e, command.Exec(command.Get("lock"), command.Incr("lock"), command.Get("none"))); len(r.Body()) != 3 ||
 			r.Body()[0].Str() != "late" || r.Body()[1].Outcome != command.Refused || !r.Body()[2].Nil {
 			t.Errorf("a transaction has the reply %v", r)
@@ -538,7 +538,7 @@ func TestWhatCameBeforeABreakTakesEffect(t *testing.T) {
 	servers := &byteServers{}
 	w, told := openWith(t, &Engine{Servers: servers}, nil)
 	during(w, func() {
-		e := newEnv(w.client("c1"))
+		e := newEnv(w.thread("c1"), nil)
 		do(e, command.Get("lock"))
 		_ = w.Pause("A")
 		w.Go(func() {
@@ -569,7 +569,7 @@ func TestServersArePromoted(t *testing.T) {
 		if a, b := servers.all[0].follows, servers.all[1].follows; !slices.Equal(a, []string{"B"}) || !slices.Equal(b, []string{""}) {
 			t.Errorf("A was told to follow %q, B %q", a, b)
 		}
-		do(newEnv(w.client("c1")), command.Set("lock", "mine", 0))
+		do(newEnv(w.thread("c1"), nil), command.Set("lock", "mine", 0))
 	})
 	if n := len(*told); n != 2 || (*told)[0].F != history.NodePromoted || (*told)[1].Process != "B" {
 		t.Errorf("the history has %+v", *told)

@@ -1,6 +1,7 @@
 package virtual
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -22,6 +23,8 @@ type watch struct {
 	patterns program.Patterns
 	// from is the link whose command is carried out; nil: none.
 	from *clientLink
+	// client is who of those that share the link has sent it; empty: that is not known.
+	client string
 	// sent is the command that is carried out, if it is a guest's or its client waits for it no more; nil: it is another.
 	sent *sentCommand
 }
@@ -73,7 +76,7 @@ func (o *watch) caller() string {
 	if o.from == nil {
 		return ""
 	}
-	return o.from.name.From
+	return cmp.Or(o.client, o.from.name.From)
 }
 
 // isWatched reports whether the key is the lock's, and somebody listens.

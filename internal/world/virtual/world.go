@@ -280,12 +280,15 @@ func (w *World) newNode(name string, p world.Persistence) *Host {
 
 func (w *World) openClients() error {
 	w.clients = w.clients[:0]
-	for _, name := range w.spec.Clients {
-		ends := w.nodes
+	for process := range slices.Chunk(w.spec.Clients, max(w.spec.PerProcess, 1)) {
+		name, ends := process[0], w.nodes
 		if w.spec.Replicated && w.spec.Sentinel == nil && w.spec.Cluster == nil {
 			ends = w.nodes[:1]
 		}
 		c := &clientHost{w: w, name: name, links: make([]*clientLink, 0, len(ends))}
+		for _, client := range process {
+			c.threads = append(c.threads, &clientThread{clientHost: c, name: client})
+		}
 		for _, n := range ends {
 			c.links = append(c.links, w.newLink(name, n))
 		}
@@ -459,16 +462,29 @@ func (w *World) Wait() { w.s.wait() }
 func (w *World) NewSignal() world.Signal { return &signal{s: &w.s} }
 
 // Client is a client by name.
-func (w *World) Client(name string) world.Client { return w.client(name) }
+func (w *World) Client(name string) world.Client { return w.thread(name) }
 
-func (w *World) client(name string) *clientHost {
+func (w *World) thread(name string) *clientThread {
 	for _, c := range w.clients {
-		if c.name == name {
-			return c
+		for _, t := range c.threads {
+			if t.name == name {
+				return t
+			}
 		}
 	}
 	return nil
 }
+
+// client is the process of a client; nil: there is no such client.
+func (w *World) client(name string) *clientHost {
+	if t := w.thread(name); t != nil {
+		return t.clientHost
+	}
+	return nil
+}
+
+// Process are the clients that share a client's process.
+func (w *World) Process(client string) []string { return w.spec.Process(client) }
 
 // IsClient reports whether name is a client.
 func (w *World) IsClient(name string) bool { return slices.Contains(w.spec.Clients, name) }

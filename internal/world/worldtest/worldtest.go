@@ -148,6 +148,9 @@ func (w *World) Close() error { return w.do("close") }
 // Client implements world.World.
 func (w *World) Client(name string) world.Client { return &actor{w, name} }
 
+// Process implements world.World: each client has one of its own.
+func (w *World) Process(client string) []string { return []string{client} }
+
 // IsClient implements world.World.
 func (w *World) IsClient(name string) bool { return w.Clients[name] != nil }
 

@@ -20,14 +20,16 @@ type commonEnv struct {
 	name  string
 	nodes []command.Node
 	rand  *rand.Rand
+	// process is what the clients of this process have in common.
+	process *lock.Process
 }
 
 // newCommonEnv makes that of a client. connection is the name that it gives its
 // connections; empty: none.
-func newCommonEnv(owner, connection string, seed uint64, nodes []client.Address) (*commonEnv, error) {
+func newCommonEnv(owner, connection string, seed uint64, nodes []client.Address, process *lock.Process) (*commonEnv, error) {
 	name := fnv.New64a()
 	_, _ = name.Write([]byte(owner))
-	e := &commonEnv{name: owner, rand: rand.New(rand.NewPCG(seed, name.Sum64()))}
+	e := &commonEnv{name: owner, process: process, rand: rand.New(rand.NewPCG(seed, name.Sum64()))}
 	for _, a := range nodes {
 		n, err := newNode(connection, a, 0)
 		if err != nil {
@@ -82,11 +84,12 @@ func (e *commonEnv) close() {
 	}
 }
 
-func (e *commonEnv) Client() string        { return e.name }
-func (e *commonEnv) Sleep(d time.Duration) { time.Sleep(d) }
-func (e *commonEnv) Rand() *rand.Rand      { return e.rand }
-func (e *commonEnv) Nodes() []command.Node { return e.nodes }
-func (e *commonEnv) Spawn(f func())        { go f() }
+func (e *commonEnv) Client() string         { return e.name }
+func (e *commonEnv) Sleep(d time.Duration)  { time.Sleep(d) }
+func (e *commonEnv) Rand() *rand.Rand       { return e.rand }
+func (e *commonEnv) Nodes() []command.Node  { return e.nodes }
+func (e *commonEnv) Process() *lock.Process { return e.process }
+func (e *commonEnv) Spawn(f func())         { go f() }
 
 func (e *commonEnv) Fan(n int, call func(int) command.Reply, arrived func(int, command.Reply) bool) {
 	Fan(n, call, arrived)
@@ -130,7 +133,7 @@ func newEnv(setup *client.SetupMessage, s *server) (e *env, err error) {
 	if setup.Lock.Program != nil { // they are its own affair
 		nodes = nil
 	}
-	if e.commonEnv, err = newCommonEnv(setup.Client, setup.Client, setup.Seed, nodes); err != nil {
+	if e.commonEnv, err = newCommonEnv(setup.Client, setup.Client, setup.Seed, nodes, &s.memory); err != nil {
 		return nil, err
 	}
 	if setup.Lock.Program == nil {

@@ -23,8 +23,8 @@ func Serve(in io.Reader, out, log io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<16), client.MaxMessage)
 	for encoder := json.NewEncoder(out); ; {
-		s := &server{out: encoder, log: log, closing: make(chan struct{})}
-		err := s.run(lines)
+		p := &process{out: encoder, log: log, closing: make(chan struct{})}
+		err := p.run(lines)
 		if !errors.Is(err, errRest) {
 			return err
 		}
@@ -38,23 +38,20 @@ func Serve(in io.Reader, out, log io.Writer) error {
 var errRest = errors.New("the run is over")
 
 // run is the conversation of one run.
-func (s *server) run(lines *bufio.Scanner) error {
-	setup, err := s.begin(lines)
+func (p *process) run(lines *bufio.Scanner) error {
+	setup, err := p.begin(lines)
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
+	defer func() { p.close(errors.Is(err, errRest)) }()
 	if err == nil {
-		err = s.open(setup)
+		err = p.open(setup)
 	}
-	defer func() { s.close(errors.Is(err, errRest)) }()
 	if err == nil {
-		if err := s.send(client.Message{Type: client.Ready, Protocol: client.ProtocolVersion}); err != nil {
-			return err
-		}
-		err = s.loop(lines)
+		err = p.loop(lines)
 	}
 	if err != nil && !errors.Is(err, errRest) {
-		_ = s.send(failed(err))
+		_ = p.send(failed(err))
 	}
 	return err
 }
@@ -71,20 +68,29 @@ func failed(err error) client.Message {
 	return m
 }
 
-// server is one client's end of the conversation.
-type server struct {
+// process is this end of the conversation: one client or several, which share the process.
+type process struct {
 	mu  sync.Mutex // guards out
 	out *json.Encoder
 	// over: nothing more is to be said.
 	over bool
 	log  io.Writer
-
-	env   *env
-	agent *client.Agent
-	// program is the lock, where that is one.
-	program *programLock
+	// clients are in the order in which they were set up. memory is what their locks have in common, program the lock program that is the
+	// lock of all of them; nil: there is none.
+	clients []*server
+	memory  lock.Process
+	program *sharedProgram
 	// closing is closed when the conversation has ended.
 	closing chan struct{}
+}
+
+// server is one client.
+type server struct {
+	*process
+	// name is the client's in messages; empty: it is the first one.
+	name  string
+	env   *env
+	agent *client.Agent
 
 	stops stops // points and background operations
 }
@@ -131,28 +137,30 @@ func (s *stops) release(id uint64) {
 }
 
 // close ends the lock and all connections. rest: at once, and who stands at a point need not.
-func (s *server) close(rest bool) {
-	close(s.closing)
-	s.mu.Lock()
-	s.over = rest
-	s.mu.Unlock()
-	if s.program != nil {
+func (p *process) close(rest bool) {
+	close(p.closing)
+	p.mu.Lock()
+	p.over = rest
+	p.mu.Unlock()
+	if p.program != nil && p.program.Program != nil {
 		if rest {
-			s.program.Kill()
+			p.program.Kill()
 		}
-		s.program.Close()
+		p.program.Close()
 		machine.KillOrphans() // what it has left behind
 	}
-	if s.env != nil {
-		s.env.close()
-	}
-	if rest {
-		s.stops.releaseAll()
+	for _, s := range p.clients {
+		if s.env != nil {
+			s.env.close()
+		}
+		if rest {
+			s.stops.releaseAll()
+		}
 	}
 }
 
 // begin reads the setup message.
-func (s *server) begin(lines *bufio.Scanner) (*client.SetupMessage, error) {
+func (p *process) begin(lines *bufio.Scanner) (*client.SetupMessage, error) {
 	m := client.Message{Type: client.Go} // of the run before
 	for m.Type == client.Go {
 		if !lines.Scan() {
@@ -175,6 +183,19 @@ func (s *server) begin(lines *bufio.Scanner) (*client.SetupMessage, error) {
 	return m.Setup, nil
 }
 
+// open lets a client begin, and says that it is ready.
+func (p *process) open(setup *client.SetupMessage) error {
+	s := &server{process: p}
+	if len(p.clients) > 0 {
+		s.name = setup.Client
+	}
+	p.clients = append(p.clients, s)
+	if err := s.open(setup); err != nil {
+		return err
+	}
+	return s.send(client.Message{Type: client.Ready, Protocol: client.ProtocolVersion})
+}
+
 func (s *server) open(setup *client.SetupMessage) error {
 	e, err := newEnv(setup, s)
 	if err != nil {
@@ -195,11 +216,14 @@ func (s *server) lock(setup *client.SetupMessage) (lock.Lock, error) {
 	if setup.Lock.Program == nil {
 		return lock.New(setup.Lock, s.env)
 	}
+	if s.program != nil {
+		return s.program.join(setup, s)
+	}
 	l, err := startProgram(setup, s)
 	if err != nil {
 		return nil, err
 	}
-	s.program = l
+	s.program = l.sharedProgram
 	go func() {
 		err := l.Err()
 		select {
@@ -216,15 +240,36 @@ func (s *server) lock(setup *client.SetupMessage) (lock.Lock, error) {
 	return l, nil
 }
 
+// named is a client by its name in messages; nil: there is none.
+func (p *process) named(name string) *server {
+	for _, s := range p.clients {
+		if s.name == name {
+			return s
+		}
+	}
+	return nil
+}
+
 // loop handles messages until the input ends. Requests come one at a time, so
 // they run beside the loop, which must go on reading for the Go messages.
-func (s *server) loop(lines *bufio.Scanner) error {
+func (p *process) loop(lines *bufio.Scanner) error {
 	for lines.Scan() {
 		var m client.Message
 		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
 			return fmt.Errorf("failed to read a message: %w", err)
 		}
+		s := p.named(m.Client)
+		if s == nil {
+			return fmt.Errorf("the message %q is for the client %q, which is not here", m.Type, m.Client)
+		}
 		switch m.Type {
+		case client.Setup:
+			if m.Setup == nil || !m.Setup.Joins {
+				return errors.New("a setup that is not of another client of the run")
+			}
+			if err := p.open(m.Setup); err != nil {
+				return err
+			}
 		case client.Ask:
 			if m.Request == nil {
 				return errors.New("a request message without a request")
@@ -238,7 +283,9 @@ func (s *server) loop(lines *bufio.Scanner) error {
 			if m.Clock == nil {
 				return errors.New("a clock message without a clock")
 			}
-			s.env.set(*m.Clock)
+			for _, s := range p.clients {
+				s.env.set(*m.Clock)
+			}
 			_ = s.send(client.Message{Type: client.ClockSet, ID: m.ID})
 		default:
 			return fmt.Errorf("unexpected message %q", m.Type)
@@ -281,10 +328,15 @@ func (s *server) background(op lock.Operation, do func() (lock.Grant, lock.Resul
 }
 
 func (s *server) send(m client.Message) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.over {
+	m.Client = s.name
+	return s.process.send(m)
+}
+
+func (p *process) send(m client.Message) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
 		return errRest
 	}
-	return s.out.Encode(m)
+	return p.out.Encode(m)
 }

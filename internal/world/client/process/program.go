@@ -14,9 +14,18 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
-// programLock is the lock of a program, a child of the client.
-type programLock struct {
+// sharedProgram is the lock program of a process, a child of it.
+type sharedProgram struct {
 	*program.Program
+	mu sync.Mutex // guards locks
+	// locks are those of its clients, by their names in its messages.
+	locks map[string]*programLock
+}
+
+// programLock is the lock of a client, which a program is.
+type programLock struct {
+	*sharedProgram
+	asks   program.Client
 	server *server
 	// wait is how long an acquire may take.
 	wait time.Duration
@@ -29,21 +38,52 @@ var (
 	_ lock.Lock      = (*programLock)(nil)
 	_ lock.Forgetter = (*programLock)(nil)
 	_ client.Loser   = (*programLock)(nil)
-	_ program.Events = programEvents{}
+	_ program.Events = (*sharedProgram)(nil)
 )
 
 // startProgram starts the program and has it set up. What it prints goes to the
 // client's log.
 func startProgram(setup *client.SetupMessage, s *server) (*programLock, error) {
-	l := &programLock{server: s, wait: client.LongestAcquire(&setup.Lock, len(setup.Nodes))}
 	if err := machine.Adopt(); err != nil {
 		return nil, err
 	}
+	l := (&sharedProgram{locks: make(map[string]*programLock)}).lockOf(setup, s)
 	err := l.start(setup, setup.WarmUp)
 	if errors.Is(err, errCold) {
 		err = l.start(setup, "")
 	}
 	return l, err
+}
+
+// lockOf makes the lock of a client.
+func (p *sharedProgram) lockOf(setup *client.SetupMessage, s *server) *programLock {
+	l := &programLock{sharedProgram: p, server: s, wait: client.LongestAcquire(&setup.Lock, len(setup.Nodes))}
+	l.asks.Name = setup.Named()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.locks[l.asks.Name] = l
+	return l
+}
+
+// join lets the program be another client, too.
+func (p *sharedProgram) join(setup *client.SetupMessage, s *server) (*programLock, error) {
+	l := p.lockOf(setup, s)
+	l.asks.Program = p.Program
+	message, err := setup.ProgramSetup(p.Ready.Points)
+	if err == nil {
+		err = p.Setup(context.Background(), message)
+	}
+	return l, err
+}
+
+// of is the lock of a client by its name in a message, which the only one need not have; nil: there is none.
+func (p *sharedProgram) of(name string) *programLock {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l := p.locks[""]; l != nil {
+		return l
+	}
+	return p.locks[name]
 }
 
 // errCold says that a program could not be warmed up.
@@ -53,11 +93,11 @@ var errCold = errors.New("it could not be warmed up")
 func (l *programLock) start(setup *client.SetupMessage, warm string) error {
 	ctx := context.Background()
 	p, err := program.Start(ctx, program.Options{Command: setup.Lock.Program.Command,
-		Env: slices.Concat(setup.Lock.Program.Environ(), setup.Environ), Log: program.NewLog(l.server.log), Events: programEvents{l}})
+		Env: slices.Concat(setup.Lock.Program.Environ(), setup.Environ), Log: program.NewLog(l.server.log), Events: l.sharedProgram})
 	if err != nil {
 		return err
 	}
-	l.Program = p
+	l.Program, l.asks.Program = p, p
 	message, err := setup.ProgramSetup(p.Ready.Points)
 	warmed := err == nil && warm != "" && p.Ready.Has(program.SetsUpAgain)
 	if warmed {
@@ -86,9 +126,9 @@ func (l *programLock) warmUp(s program.Setup, key string) error {
 	if err := l.Setup(ctx, s); err != nil {
 		return err
 	}
-	a, err := l.Program.Acquire(ctx, l.wait)
+	a, err := l.asks.Acquire(ctx, l.wait)
 	if err == nil && a.Type == program.Acquired {
-		a, err = l.Program.Release(ctx, a.Grant)
+		a, err = l.asks.Release(ctx, a.Grant)
 	}
 	if err == nil && a.Type != program.Released {
 		err = errCold
@@ -98,7 +138,7 @@ func (l *programLock) warmUp(s program.Setup, key string) error {
 
 // Acquire implements lock.Lock.
 func (l *programLock) Acquire() (lock.Grant, lock.Result) {
-	a, err := l.Program.Acquire(context.Background(), l.wait)
+	a, err := l.asks.Acquire(context.Background(), l.wait)
 	result := client.ProgramResult(a, err, program.Acquired)
 	if result.Outcome != lock.OK {
 		return lock.Grant{}, result
@@ -110,7 +150,7 @@ func (l *programLock) Acquire() (lock.Grant, lock.Result) {
 
 // Extend implements lock.Extender.
 func (l *programLock) Extend(g lock.Grant) (lock.Grant, lock.Result) {
-	a, err := l.Program.Extend(context.Background(), g.ID)
+	a, err := l.asks.Extend(context.Background(), g.ID)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.grant.Extended(g, a), client.ProgramResult(a, err, program.Extended)
@@ -118,13 +158,13 @@ func (l *programLock) Extend(g lock.Grant) (lock.Grant, lock.Result) {
 
 // Release implements lock.Lock.
 func (l *programLock) Release(g lock.Grant) lock.Result {
-	a, err := l.Program.Release(context.Background(), g.ID)
+	a, err := l.asks.Release(context.Background(), g.ID)
 	return client.ProgramResult(a, err, program.Released)
 }
 
 // Forget implements lock.Forgetter.
 func (l *programLock) Forget(g lock.Grant) lock.Result {
-	a, err := l.Program.Forget(context.Background(), g.ID)
+	a, err := l.asks.Forget(context.Background(), g.ID)
 	return client.ProgramResult(a, err, program.Forgotten)
 }
 
@@ -142,34 +182,35 @@ func (l *programLock) Lost(g lock.Grant) bool {
 	return l.grant.IsLost(g)
 }
 
-// programEvents are what the program says by itself.
-type programEvents struct{ *programLock }
-
 // Renewed implements program.Events.
-func (e programEvents) Renewed(grant uint64, until time.Duration) {
-	e.mu.Lock()
-	g, counts := e.grant.Renewed(grant, until)
-	e.mu.Unlock()
+func (p *sharedProgram) Renewed(name string, grant uint64, until time.Duration) {
+	l := p.of(name)
+	l.mu.Lock()
+	g, counts := l.grant.Renewed(grant, until)
+	l.mu.Unlock()
 	if counts {
-		e.server.background(lock.Extend, func() (lock.Grant, lock.Result) { return g, lock.Result{Outcome: lock.OK} }, e.Remaining)
+		l.server.background(lock.Extend, func() (lock.Grant, lock.Result) { return g, lock.Result{Outcome: lock.OK} }, l.Remaining)
 	}
 }
 
 // Lost implements program.Events.
-func (e programEvents) Lost(grant uint64, last, at time.Duration, why string) {
-	e.mu.Lock()
-	owner, counts := e.grant.Lost(grant)
-	e.mu.Unlock()
+func (p *sharedProgram) Lost(name string, grant uint64, last, at time.Duration, why string) {
+	l := p.of(name)
+	l.mu.Lock()
+	owner, counts := l.grant.Lost(grant)
+	l.mu.Unlock()
 	if counts {
-		_ = e.server.send(client.Message{Type: client.Lost, Monotonic: int64(at), Uncertain: int64(at - last), Error: why,
+		_ = l.server.send(client.Message{Type: client.Lost, Monotonic: int64(at), Uncertain: int64(at - last), Error: why,
 			Answer: &client.Answer{Type: history.Info, Value: history.Value{Owner: owner}}})
 	}
 }
 
 // AtPoint implements program.Events.
-func (e programEvents) AtPoint(name string, done func()) {
+func (p *sharedProgram) AtPoint(name, point string, done func()) {
 	go func() {
-		e.server.env.Point(name)
+		if l := p.of(name); l != nil { // else the program does not say whose point it is
+			l.server.env.Point(point)
+		}
 		done()
 	}()
 }

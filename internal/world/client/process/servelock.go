@@ -31,32 +31,31 @@ func ServeLock(in io.Reader, out io.Writer, ready program.Ready, settings lock.C
 	if settings.NeedsConsensus() {
 		return fmt.Errorf("%s is kept in a consensus store, and a lock program is told of nodes only", algorithm.Name)
 	}
-	s := &servedLock{algorithm: algorithm, config: settings,
-		obey: obey, out: json.NewEncoder(out), grants: make(map[uint64]lock.Grant), named: make(map[string]uint64)}
-	s.known.L = &s.mu
+	p := &servedProgram{algorithm: algorithm, settings: settings, obey: obey, out: json.NewEncoder(out), named: make(map[string]uint64)}
+	p.known.L = &p.mu
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<16), program.MaxLine+1)
-	err := s.converse(lines, ready)
+	err := p.converse(lines, ready)
 	if err != nil {
-		_ = s.send(program.Message{Type: program.Error, Why: err.Error()})
+		_ = p.send(program.Message{Type: program.Error, Why: err.Error()})
 	}
-	if s.env != nil {
-		s.env.close()
+	for _, s := range p.clients {
+		if s.env != nil {
+			s.env.close()
+		}
 	}
 	return err
 }
 
-// servedLock is the lock's end of the conversation.
-type servedLock struct {
+// servedProgram is the program's end of the conversation.
+type servedProgram struct {
 	algorithm lock.Algorithm
-	config    lock.Config
+	settings  lock.Config
 	obey      bool
-	env       *servedEnv
 	stops     stops
-
-	using  sync.Mutex // a lock's methods are called one at a time
-	lock   lock.Lock
-	grants map[uint64]lock.Grant
+	// clients are in the order in which they were set up. memory is what their locks have in common.
+	clients []*servedLock
+	memory  lock.Process
 
 	mu  sync.Mutex // guards out and named
 	out *json.Encoder
@@ -66,17 +65,29 @@ type servedLock struct {
 	known sync.Cond
 }
 
+// servedLock is the lock of a client.
+type servedLock struct {
+	*servedProgram
+	name   string
+	config lock.Config
+	env    *servedEnv
+
+	using  sync.Mutex // a lock's methods are called one at a time
+	lock   lock.Lock
+	grants map[uint64]lock.Grant
+}
+
 // incoming is a message to the program.
 type incoming struct {
 	program.Message
-	program.Setup
+	setup program.Setup
 }
 
-func (s *servedLock) converse(lines *bufio.Scanner, ready program.Ready) error {
+func (p *servedProgram) converse(lines *bufio.Scanner, ready program.Ready) error {
 	for _, want := range []struct {
 		what program.Type
 		do   func(*incoming) error
-	}{{program.Hello, func(m *incoming) error { return s.greet(m, ready) }}, {program.SetupType, s.setUp}} {
+	}{{program.Hello, func(m *incoming) error { return p.greet(m, ready) }}, {program.SetupType, p.setUp}} {
 		if !lines.Scan() {
 			return lines.Err()
 		}
@@ -93,8 +104,10 @@ func (s *servedLock) converse(lines *bufio.Scanner, ready program.Ready) error {
 	}
 	for lines.Scan() {
 		m, err := read(lines.Bytes())
-		if err == nil {
-			err = s.handle(m)
+		if err == nil && m.Type == program.SetupType && m.setup.Joins {
+			err = p.setUp(m)
+		} else if err == nil {
+			err = p.clientOf(m).handle(m)
 		}
 		if err != nil {
 			return err
@@ -103,19 +116,29 @@ func (s *servedLock) converse(lines *bufio.Scanner, ready program.Ready) error {
 	return lines.Err()
 }
 
+// clientOf is the client that a message is about. One that names none is about the first.
+func (p *servedProgram) clientOf(m *incoming) *servedLock {
+	for _, s := range p.clients {
+		if s.name == m.Client {
+			return s
+		}
+	}
+	return p.clients[0]
+}
+
 func read(line []byte) (*incoming, error) {
 	var m incoming
-	if err := json.Unmarshal(line, &m); err != nil {
+	if err := errors.Join(json.Unmarshal(line, &m.Message), json.Unmarshal(line, &m.setup)); err != nil {
 		return nil, fmt.Errorf("failed to read a message: %w", err)
 	}
 	return &m, nil
 }
 
-func (s *servedLock) greet(m *incoming, ready program.Ready) error {
+func (p *servedProgram) greet(m *incoming, ready program.Ready) error {
 	if !slices.Contains(m.Protocols, program.Version) {
 		return fmt.Errorf("versions %v of the protocol are spoken: this lock speaks %d", m.Protocols, program.Version)
 	}
-	return s.send(struct {
+	return p.send(struct {
 		Type program.Type `json:"type"`
 		program.Ready
 	}{program.ReadyType, ready})
@@ -131,23 +154,29 @@ func addresses(servers []program.Node) []client.Address {
 	return list
 }
 
-// setUp makes the lock and opens its connections.
+// setUp makes the lock of a client and opens its connections.
+func (p *servedProgram) setUp(m *incoming) error {
+	s := &servedLock{servedProgram: p, name: m.setup.Client, config: p.settings, grants: make(map[uint64]lock.Grant)}
+	p.clients = append(p.clients, s)
+	return s.setUp(m)
+}
+
 func (s *servedLock) setUp(m *incoming) error {
-	consensus, err := s.configure(&m.Lock)
+	consensus, err := s.configure(&m.setup.Lock)
 	if err != nil {
 		return err
 	}
-	s.config.Busy = program.Duration(m.BusyMS)
-	common, err := newCommonEnv(m.Client, "", m.Seed, addresses(m.Nodes)) // the links name what a program connects
+	s.config.Busy = program.Duration(m.setup.BusyMS)
+	common, err := newCommonEnv(m.setup.Client, "", m.setup.Seed, addresses(m.setup.Nodes), &s.memory) // the links name what a program connects
 	if err != nil {
 		return err
 	}
-	if len(m.Sentinels) > 0 {
-		common.nodes = append(common.nodes, newPrimary("", m.Master, addresses(m.Sentinels), 0))
+	if len(m.setup.Sentinels) > 0 {
+		common.nodes = append(common.nodes, newPrimary("", m.setup.Master, addresses(m.setup.Sentinels), 0))
 	}
-	s.env = &servedEnv{commonEnv: common, lock: s, armed: m.Points}
+	s.env = &servedEnv{commonEnv: common, lock: s, armed: m.setup.Points}
 	if s.config.NeedsConsensus() {
-		if s.env.consensus, err = openStore(m.Client, *consensus, 0); err != nil {
+		if s.env.consensus, err = openStore(m.setup.Client, *consensus, 0); err != nil {
 			return err
 		}
 	}
@@ -400,7 +429,7 @@ func answer(id uint64, r lock.Result, ok program.Type) program.Message {
 }
 
 // renewed tells that a grant was renewed, once its acquire has been answered.
-func (s *servedLock) renewed(owner string, m program.Message) {
+func (s *servedProgram) renewed(owner string, m program.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.named[owner] == 0 {
@@ -410,7 +439,7 @@ func (s *servedLock) renewed(owner string, m program.Message) {
 	_ = s.out.Encode(m)
 }
 
-func (s *servedLock) send(m any) error {
+func (s *servedProgram) send(m any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.out.Encode(m)
@@ -439,7 +468,7 @@ func (e *servedEnv) close() {
 func (e *servedEnv) Point(name string) {
 	if slices.Contains(e.armed, name) {
 		e.lock.stops.wait(func(id uint64) error {
-			return e.lock.send(program.Message{Type: program.Point, ID: id, Name: name})
+			return e.lock.send(program.Message{Type: program.Point, ID: id, Client: e.lock.name, Name: name})
 		})
 	}
 }

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,14 +21,15 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
-// Process is a client of the lock in a process of its own, driven by the
+// Process is a process that is a client of the lock, or several, driven by the
 // line protocol.
 type Process struct {
+	// name is that of its first client.
 	name string
 	run  *Clients
 	*childProcess
-	// setupMessage is what it was started with.
-	setupMessage client.SetupMessage
+	// setups are what its clients were started with.
+	setups []client.SetupMessage
 
 	sendMu sync.Mutex
 
@@ -46,7 +48,13 @@ type Process struct {
 	ready, ended atomic.Bool
 }
 
-var _ world.Client = (*Process)(nil)
+// Client is one of the clients of a process.
+type Client struct {
+	*Process
+	Name string
+}
+
+var _ world.Client = Client{}
 
 // readyWithin bounds how long a client may take to get ready.
 const readyWithin = 20 * time.Second
@@ -65,10 +73,10 @@ type childProcess struct {
 	log string
 }
 
-// startClient starts a client's process, or takes one that rests, and waits until it is ready.
-func startClient(run *Clients, setup client.SetupMessage) (*Process, error) {
+// startProcess starts the process of some clients, or takes one that rests, and waits until they are ready.
+func startProcess(run *Clients, setups []client.SetupMessage) (*Process, error) {
 	c := &Process{
-		name: setup.Client, run: run, setupMessage: setup,
+		name: setups[0].Client, run: run, setups: setups,
 		waiting: make(map[uint64]chan client.Message),
 		broken:  make(chan struct{}),
 	}
@@ -79,9 +87,11 @@ func startClient(run *Clients, setup client.SetupMessage) (*Process, error) {
 		}
 	}
 	run.Background.Go(c.Listen)
-	if err := c.setup(setup); err != nil {
-		c.Close()
-		return nil, fmt.Errorf("client %s: %w", c.name, err)
+	for _, setup := range setups {
+		if err := c.setup(setup); err != nil {
+			c.Close()
+			return nil, fmt.Errorf("client %s: %w", setup.Client, err)
+		}
 	}
 	return c, nil
 }
@@ -148,11 +158,22 @@ func (c *Process) setup(setup client.SetupMessage) error {
 	}
 }
 
+// named is the name of a client in messages about it.
+func (c *Process) named(client string) string {
+	if client == c.name {
+		return ""
+	}
+	return client
+}
+
+// client is whom a message is about.
+func (c *Process) client(m client.Message) string { return cmp.Or(m.Client, c.name) }
+
 // Do asks for an operation and waits for its completion.
-func (c *Process) Do(r client.Request) client.Answer {
+func (c Client) Do(r client.Request) client.Answer {
 	id := c.nextID()
 	answered := c.expect(id)
-	if err := c.send(client.Message{Type: client.Ask, ID: id, Request: &r}); err != nil {
+	if err := c.send(client.Message{Type: client.Ask, Client: c.named(c.Name), ID: id, Request: &r}); err != nil {
 		return client.Answer{Type: history.Info, Error: err.Error(), Gone: true}
 	}
 	called := c.run.Time.Now()
@@ -282,16 +303,16 @@ func (c *Process) handle(m client.Message) error {
 			return err
 		}
 		c.run.Background.Go(func() {
-			c.run.AtPoint(c.name, m.Point)
+			c.run.AtPoint(c.client(m), m.Point)
 			_ = c.report(&c.atPoints, -1)
-			_ = c.send(client.Message{Type: client.Go, ID: m.ID})
+			_ = c.send(client.Message{Type: client.Go, Client: m.Client, ID: m.ID})
 		})
 	case client.Invoked:
 		if err := c.reportOwn(m.Operation, 1); err != nil {
 			return err
 		}
-		c.run.Record(history.Event{Process: c.name, Type: history.Invoke, F: history.F(m.Operation)})
-		return c.send(client.Message{Type: client.Go, ID: m.ID})
+		c.run.Record(history.Event{Process: c.client(m), Type: history.Invoke, F: history.F(m.Operation)})
+		return c.send(client.Message{Type: client.Go, Client: m.Client, ID: m.ID})
 	case client.Completed:
 		if m.Answer == nil || m.Answer.Type < history.OK {
 			return errors.New("the client sent a completion without a result")
@@ -300,7 +321,7 @@ func (c *Process) handle(m client.Message) error {
 			return err
 		}
 		a := c.fillValidUntil(*m.Answer, m, 0)
-		c.run.Record(history.Event{Process: c.name, Type: a.Type, F: history.F(m.Operation), Value: a.Value, Error: history.SomeText(a.Error)})
+		c.run.Record(history.Event{Process: c.client(m), Type: a.Type, F: history.F(m.Operation), Value: a.Value, Error: history.SomeText(a.Error)})
 	case client.Lost:
 		if m.Answer == nil {
 			return errors.New("the client sent a loss without an answer")
@@ -308,7 +329,7 @@ func (c *Process) handle(m client.Message) error {
 		v := m.Answer.Value
 		told := v.OwnOutcome()
 		told.At, told.AtError = history.Some(m.Monotonic-int64(c.run.Time.SinceBoot())), m.Uncertain
-		c.run.Record(history.Event{Process: c.name, Type: history.Info, F: history.Lost, Value: v, Error: history.SomeText(m.Error)})
+		c.run.Record(history.Event{Process: c.client(m), Type: history.Info, F: history.Lost, Value: v, Error: history.SomeText(m.Error)})
 	case client.Ended:
 		return c.programEnded(m)
 	case client.Failed:
@@ -324,15 +345,17 @@ func (c *Process) handle(m client.Message) error {
 	return nil
 }
 
-// programEnded ends a client whose lock program has ended by itself.
+// programEnded ends the clients whose lock program has ended by itself.
 func (c *Process) programEnded(m client.Message) error {
 	why := fmt.Errorf("the lock program ended: %s", m.Error)
 	if !c.ready.Load() {
-		c.failed = &program.Ended{Command: c.setupMessage.Lock.Program.Command, How: m.Error, Last: m.Printed}
+		c.failed = &program.Ended{Command: c.setups[0].Lock.Program.Command, How: m.Error, Last: m.Printed}
 		return c.failed
 	}
 	if !c.ended.Load() && c.run.Ctx.Err() == nil {
-		c.run.Record(client.ProgramEnded(c.name, m.Error, m.Printed))
+		for _, setup := range c.setups {
+			c.run.Record(client.ProgramEnded(setup.Client, m.Error, m.Printed))
+		}
 	}
 	return errors.Join(why, c.Kill())
 }
@@ -381,7 +404,7 @@ func (c *Process) deliver(id uint64, m client.Message) {
 }
 
 // hasProgram: the client's lock is a process of its own, which stops and dies with it.
-func (c *Process) hasProgram() bool { return c.setupMessage.Lock.Program != nil }
+func (c *Process) hasProgram() bool { return c.setups[0].Lock.Program != nil }
 
 // Stop stops the client; it returns once it certainly stands still.
 func (c *Process) Stop() error {

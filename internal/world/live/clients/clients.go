@@ -49,9 +49,9 @@ type Containers interface {
 	KillPrograms(ctx context.Context, pids []int) error
 }
 
-// Start starts a client, in the place of the one that had its name.
-func (s *Clients) Start(setup client.SetupMessage) error {
-	c, err := startClient(s, setup)
+// Start starts the clients of a process, in the place of those that had their names.
+func (s *Clients) Start(setups []client.SetupMessage) error {
+	c, err := startProcess(s, setups)
 	if err != nil {
 		return err
 	}
@@ -60,23 +60,34 @@ func (s *Clients) Start(setup client.SetupMessage) error {
 	if s.running == nil {
 		s.running = make(map[string]*Process)
 	}
-	s.running[c.name] = c
+	for _, setup := range setups {
+		s.running[setup.Client] = c
+	}
 	return nil
 }
 
-// Restart starts a client again that is dead: a new life draws new values.
+// Restart starts the process of a client again that is dead: a new life draws new values.
 func (s *Clients) Restart(name string) error {
 	c := s.Named(name)
 	if !c.Dead() {
 		return nil
 	}
-	setup := c.setupMessage
-	setup.Seed += 0x9e3779b97f4a7c15
-	setup.WarmUp = "" // the run goes on
-	return s.Start(setup)
+	setups := slices.Clone(c.setups)
+	for i := range setups {
+		setups[i].Seed += 0x9e3779b97f4a7c15
+		setups[i].WarmUp = "" // the run goes on
+	}
+	return s.Start(setups)
 }
 
-// Named is a client by its name; nil: there is none.
+// processes are those that run, by their first clients.
+func (s *Clients) processes() map[string]*Process {
+	first := maps.Clone(s.running)
+	maps.DeleteFunc(first, func(name string, c *Process) bool { return c.name != name })
+	return first
+}
+
+// Named is the process of a client; nil: there is none.
 func (s *Clients) Named(name string) *Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,8 +99,9 @@ func (s *Clients) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all error
-	for _, name := range slices.Sorted(maps.Keys(s.running)) {
-		c := s.running[name]
+	running := s.processes()
+	for _, name := range slices.Sorted(maps.Keys(running)) {
+		c := running[name]
 		select {
 		case <-c.broken:
 			if c.failed != nil {
@@ -111,7 +123,7 @@ func (s *Clients) MoveClock(name string, m client.ClockMessage) error {
 	if c == nil {
 		return fmt.Errorf("no client or node %q", name)
 	}
-	if clock := s.Clocks[name]; clock != nil && m.Which == client.WallClock {
+	if clock := s.Clocks[c.name]; clock != nil && m.Which == client.WallClock {
 		if err := moveClock(clock, m); err != nil {
 			return err
 		}
@@ -137,7 +149,7 @@ func (s *Clients) Close() {
 		clock.Halt()
 	}
 	var group sync.WaitGroup
-	for _, c := range s.running {
+	for _, c := range s.processes() {
 		group.Go(func() {
 			if s.Resting != nil && c.rest() {
 				s.Resting.give(c.childProcess)

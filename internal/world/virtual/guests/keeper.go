@@ -68,7 +68,7 @@ func (k *Keeper) Open(ctx context.Context, spec world.Spec) (world.World, error)
 
 // fitting is what must be the same of two runs that are made on the same machines.
 func fitting(spec *world.Spec, o *Options) string {
-	return fmt.Sprint(spec.Clients, spec.LockStore, spec.Lock.Program, o.Server, o.Stores, o.Programs, wallOf(spec, o))
+	return fmt.Sprint(spec.Clients, spec.PerProcess, spec.LockStore, spec.Lock.Program, o.Server, o.Stores, o.Programs, wallOf(spec, o))
 }
 
 // take takes what a run leaves. What cannot be used again ends.

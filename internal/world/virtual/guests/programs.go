@@ -21,7 +21,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
 )
 
-// lockProgram is the lock of a client: a program in virtual time, for one life of the client.
+// lockProgram is the lock of the clients of a process: a program in virtual time, for one life of the process.
 type lockProgram struct {
 	g    *guests
 	m    *virtual.Machine
@@ -30,8 +30,7 @@ type lockProgram struct {
 	// running is the program; nil: it could not be started.
 	running *supervisor.Program
 	talk    program.Conversation
-	grant   client.ProgramGrant
-	wait    time.Duration
+	clients []*programClient
 	opened  bool
 	// starts counts the programs that it has been. again: it is being set up again, and whatever goes wrong lets another one be started.
 	starts int
@@ -47,18 +46,40 @@ type lockProgram struct {
 	waiting []func()
 }
 
+// programClient is the lock of one client.
+type programClient struct {
+	*lockProgram
+	name  string
+	grant client.ProgramGrant
+	wait  time.Duration
+}
+
 var (
-	_ lock.Lock      = (*lockProgram)(nil)
-	_ lock.Forgetter = (*lockProgram)(nil)
-	_ client.Loser   = (*lockProgram)(nil)
+	_ lock.Lock      = (*programClient)(nil)
+	_ lock.Forgetter = (*programClient)(nil)
+	_ client.Loser   = (*programClient)(nil)
 	_ program.Events = programEvents{}
 )
 
 // Lock implements virtual.Locks.
-func (g *guests) Lock(m *virtual.Machine) (lock.Lock, error) {
+func (g *guests) Lock(m *virtual.Machine, name string) (lock.Lock, error) {
+	p := g.clients[m.Client()]
+	if p == nil || p.m != m {
+		var err error
+		if p, err = g.lockProgram(m); err != nil {
+			return nil, err
+		}
+	}
+	return p.client(name), nil
+}
+
+// lockProgram starts the program of a process, or takes the one that the run before has left.
+func (g *guests) lockProgram(m *virtual.Machine) (*lockProgram, error) {
 	p := &lockProgram{g: g, m: m, host: g.hosts[m.Client()]}
-	c := m.Config()
-	p.wait = client.LongestAcquire(&c, len(g.spec.Nodes))
+	for _, name := range m.Process() {
+		c := m.ConfigOf(name)
+		p.clients = append(p.clients, &programClient{lockProgram: p, name: name, wait: client.LongestAcquire(&c, len(g.spec.Nodes))})
+	}
 	var left *waitingProgram // nil, too, where it had one in this run
 	if before := g.clients[m.Client()]; before != nil {
 		p.file = before.file
@@ -82,6 +103,16 @@ func (g *guests) Lock(m *virtual.Machine) (lock.Lock, error) {
 		return p, nil
 	}
 	return p, p.start()
+}
+
+// client is one of the clients of the process: the one of a name, or else the first.
+func (p *lockProgram) client(name string) *programClient {
+	for _, c := range p.clients {
+		if c.name == name {
+			return c
+		}
+	}
+	return p.clients[0]
 }
 
 // start starts the program.
@@ -171,7 +202,17 @@ func (p *lockProgram) isOpen() {
 // setUp tells the program what to lock. Its randomness begins anew, so that it does not matter what it has drawn before. then is called
 // when it is ready.
 func (p *lockProgram) setUp(then func()) {
-	setup, err := p.setup()
+	p.running.Reseed()
+	p.setUpFrom(0, then)
+}
+
+// setUpFrom does so for its clients from the i-th on, one after the other.
+func (p *lockProgram) setUpFrom(i int, then func()) {
+	if i == len(p.clients) {
+		then()
+		return
+	}
+	setup, err := p.clients[i].setup(i > 0)
 	if err != nil {
 		p.fail(err)
 		return
@@ -181,16 +222,15 @@ func (p *lockProgram) setUp(then func()) {
 			p.fail(err)
 			return
 		}
-		then()
+		p.setUpFrom(i+1, then)
 	})
-	p.running.Reseed()
 	p.send(setup.Message())
 }
 
-// setup is what the program is told.
-func (p *lockProgram) setup() (program.Setup, error) {
+// setup is what the program is told of a client, which joins others or is the first.
+func (p *programClient) setup(joins bool) (program.Setup, error) {
 	s := &p.g.spec
-	m := client.SetupMessage{Client: p.m.Client(), Seed: s.Seed, Lock: p.m.Config(), Modes: s.Modes, Points: s.Points,
+	m := client.SetupMessage{Client: p.name, Joins: joins, Seed: s.Seed, Lock: p.m.ConfigOf(p.name), Modes: s.Modes, Points: s.Points,
 		Replicated: s.Replicated, Clusters: s.Clusters()}
 	for _, name := range p.m.Nodes() {
 		at := client.Address{Name: name, Address: p.g.addressOf(name)}
@@ -292,13 +332,21 @@ func (g *guests) Ready(then func(error)) {
 	g.wakeReady()
 }
 
+// processes are the first clients of the processes, in their order.
+func (g *guests) processes() (names []string) {
+	for of := range slices.Chunk(g.spec.Clients, max(g.spec.PerProcess, 1)) {
+		names = append(names, of[0])
+	}
+	return names
+}
+
 // wakeReady looks whether all locks are ready.
 func (g *guests) wakeReady() {
 	if g.ready == nil {
 		return
 	}
 	var err error
-	for _, name := range g.spec.Clients {
+	for _, name := range g.processes() {
 		p := g.clients[name]
 		if p == nil || !p.opened && p.failed == nil {
 			return
@@ -333,8 +381,11 @@ func (p *lockProgram) dial(l *line) error {
 }
 
 // ask sends a request, and lets the client's own activity stand until its answer is there.
-func (p *lockProgram) ask(m program.Message) (a program.Answer, err error) {
+func (p *programClient) ask(m program.Message) (a program.Answer, err error) {
 	answered := false
+	if len(p.clients) > 1 {
+		m.Client = p.name
+	}
 	for !p.opened && p.failed == nil {
 		p.m.Stand(func(wake func()) { p.waiting = append(p.waiting, wake) })
 	}
@@ -365,7 +416,7 @@ func (p *lockProgram) ask(m program.Message) (a program.Answer, err error) {
 }
 
 // Acquire implements lock.Lock.
-func (p *lockProgram) Acquire() (lock.Grant, lock.Result) {
+func (p *programClient) Acquire() (lock.Grant, lock.Result) {
 	ms := program.MS(max(p.wait, program.MinWait))
 	a, err := p.ask(program.Message{Type: program.AcquireType, WaitMS: &ms})
 	result := client.ProgramResult(a, err, program.Acquired)
@@ -376,20 +427,20 @@ func (p *lockProgram) Acquire() (lock.Grant, lock.Result) {
 }
 
 // Extend implements lock.Extender.
-func (p *lockProgram) Extend(g lock.Grant) (lock.Grant, lock.Result) {
+func (p *programClient) Extend(g lock.Grant) (lock.Grant, lock.Result) {
 	a, err := p.ask(program.Message{Type: program.ExtendType, Grant: g.ID})
 	return p.grant.Extended(g, a), client.ProgramResult(a, err, program.Extended)
 }
 
 // Release implements lock.Lock.
-func (p *lockProgram) Release(g lock.Grant) lock.Result {
+func (p *programClient) Release(g lock.Grant) lock.Result {
 	a, err := p.ask(program.Message{Type: program.ReleaseType, Grant: g.ID})
 	return client.ProgramResult(a, err, program.Released)
 }
 
 // Forget implements lock.Forgetter. A program that cannot say that it drops a grant need not hear of it. One that renews may go on with
 // what it was to drop, and is not used again.
-func (p *lockProgram) Forget(g lock.Grant) lock.Result {
+func (p *programClient) Forget(g lock.Grant) lock.Result {
 	if !p.talk.Ready.Has(program.Forgets) {
 		return lock.Result{Outcome: lock.OK}
 	}
@@ -399,31 +450,35 @@ func (p *lockProgram) Forget(g lock.Grant) lock.Result {
 }
 
 // Remaining implements lock.Lock.
-func (p *lockProgram) Remaining(g lock.Grant) time.Duration { return p.grant.Remaining(g, p.m.Now()) }
+func (p *programClient) Remaining(g lock.Grant) time.Duration { return p.grant.Remaining(g, p.m.Now()) }
 
 // Lost implements client.Loser.
-func (p *lockProgram) Lost(g lock.Grant) bool { return p.grant.IsLost(g) }
+func (p *programClient) Lost(g lock.Grant) bool { return p.grant.IsLost(g) }
 
 // programEvents are what the program says by itself.
 type programEvents struct{ p *lockProgram }
 
 // Renewed implements program.Events.
-func (e programEvents) Renewed(grant uint64, until time.Duration) {
-	if g, counts := e.p.grant.Renewed(grant, e.p.runTime(until)); counts {
-		e.p.m.Renewed(g.Owner, g.Until)
+func (e programEvents) Renewed(name string, grant uint64, until time.Duration) {
+	c := e.p.client(name)
+	if g, counts := c.grant.Renewed(grant, e.p.runTime(until)); counts {
+		e.p.m.Renewed(c.name, g.Owner, g.Until)
 	}
 }
 
 // Lost implements program.Events.
-func (e programEvents) Lost(grant uint64, last, at time.Duration, why string) {
-	if owner, counts := e.p.grant.Lost(grant); counts {
+func (e programEvents) Lost(name string, grant uint64, last, at time.Duration, why string) {
+	c := e.p.client(name)
+	if owner, counts := c.grant.Lost(grant); counts {
 		told := e.p.runTime(at)
-		e.p.m.LostAt(owner, told, told-e.p.runTime(last), why)
+		e.p.m.LostAt(c.name, owner, told, told-e.p.runTime(last), why)
 	}
 }
 
 // AtPoint implements program.Events.
-func (e programEvents) AtPoint(name string, done func()) { e.p.m.AtPoint(name, done) }
+func (e programEvents) AtPoint(name, point string, done func()) {
+	e.p.m.AtPoint(e.p.client(name).name, point, done)
+}
 
 // rarelyCollects lets programs in Go collect garbage only when they have much of it. They would do it in the middle of some run, in which
 // their threads then go on in another order than in one that has just started.

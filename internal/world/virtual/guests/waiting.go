@@ -65,7 +65,7 @@ func (p *lockProgram) startAnother(why string) {
 
 // Late implements virtual.Locks.
 func (g *guests) Late() (anew bool) {
-	for _, name := range g.spec.Clients {
+	for _, name := range g.processes() {
 		if p := g.clients[name]; p != nil && p.again {
 			p.startAnother("it was not set up again in time")
 			anew = true

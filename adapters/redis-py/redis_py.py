@@ -29,11 +29,11 @@ def sure(action):
 
 def open_lock(setup):
     one_store(setup)
-    client, = connect(setup)
+    client, = setup.once(lambda: connect(setup))
 
     def acquire(wait):
-        # Requests come in several threads.
-        lock = setup.lock_object(lambda: client.lock(setup.key, timeout=setup.ttl, thread_local=False))
+        # Requests of the only client come in several threads. Of several, each has one, as the library expects it.
+        lock = setup.lock_object(lambda: client.lock(setup.key, timeout=setup.ttl, thread_local=bool(setup.process)))
         begin = doubt.count
         if not lock.acquire(blocking_timeout=wait):
             raise Refused("taken") if doubt.count == begin else RuntimeError("taken, or the reply to a SET of ours was lost")
@@ -43,5 +43,5 @@ def open_lock(setup):
 
 
 about = f"redis.lock.Lock; client redis-py {redis.__version__}, socket_timeout as in setup, its own retries"
-serve(Program("redis-py", redis.__version__, kind="single", keys=["{key}"], can=["extend", "owner", "sentinel", "cluster", "setup-again", "no-ttl", "one-object"],
+serve(Program("redis-py", redis.__version__, kind="single", keys=["{key}"], can=["extend", "owner", "sentinel", "cluster", "setup-again", "no-ttl", "one-object", "clients"],
               homepage="https://github.com/redis/redis-py", about=about), open_lock)

@@ -98,6 +98,7 @@ class Setup:
     permits: int = 1  # how many clients may hold the lock at once, of a program that can have permits
     at_least: float = 0  # for how long the lock stays, also if it is released before, of a program that can at-least
     shared: bool = False  # the client is a reader, of a program that can modes: its lock has readers and writers
+    process: List[str] = field(default_factory=list)  # the clients that the program is, if it can clients and is several
     _object: Any = None
 
     def lock_object(self, make: Callable[[], Any]) -> Any:
@@ -108,11 +109,18 @@ class Setup:
             self._object = make()
         return self._object
 
+    def once(self, make: Callable[[], Any]) -> Any:
+        """What all clients of this process share, such as their connections: made by the first of them that asks."""
+        with _once_mutex:
+            if not _once:
+                _once.append(make())
+            return _once[0]
+
     def point(self, name: str) -> None:
         """Reports that the program is at the point and waits until the simulator lets it
         go on, where the point is armed; else does nothing."""
         if name in self.points:
-            _at_point(name)
+            _at_point(name, self.client)
 
     def on_close(self, close: Callable[[], Any]) -> None:
         """Calls close before the lock is opened again. A program that can do setup-again closes
@@ -150,7 +158,10 @@ class Grant:
 
 _lines: "queue.Queue[Optional[dict]]" = queue.Queue(BACKLOG)  # None ends them
 _written = threading.Event()
-_acquire: Any = None  # what open_lock returned
+_acquire: dict = {}  # what open_lock returned, for each client
+_threads: dict = {}  # what the thread of each client is to do, if the program is several
+_once: list = []  # what they share
+_once_mutex = threading.Lock()
 _grants: dict = {}  # not released
 _closers: list = []  # of what open_lock opened
 _busy: Any = None  # keeps busy what the user's code would run in
@@ -168,6 +179,9 @@ def serve(program: Program, open_lock: Callable[[Setup], Callable[[Optional[floa
     A program that says setup-again lets the simulator use it for one trial after the other:
     open_lock is called again, after what it has given to setup.on_close. random begins anew each
     time.
+
+    A program that says clients can be several at once: open_lock is called for each of them, and each has
+    one thread, in which all its calls are made, as a thread of an application has.
 
     Of a program that says forget, the simulator can drop a grant without releasing it: then nothing
     but the library may refer to the lock.
@@ -202,11 +216,24 @@ def _handle(program, open_lock, work, m):
     elif kind == "go" and m["id"] in _waiting:
         _waiting.pop(m["id"]).set()
     elif kind == "acquire" and _acquire:
-        _start(_answer, m, _get)
+        _run(m, _get)
     elif kind in ("release", "extend", "forget"):
-        _start(_answer, m, {"release": _release, "extend": _extend, "forget": _forget}[kind])
+        _run(m, {"release": _release, "extend": _extend, "forget": _forget}[kind])
     else:
         raise ValueError("not known, or not in this place")
+
+
+def _run(m, action):
+    if m.get("client") in _threads:
+        _threads[m["client"]].put((m, action))
+    else:
+        _start(_answer, m, action)
+
+
+def _be(tasks):
+    """Is the thread of a client."""
+    while (task := tasks.get()) is not None:
+        _answer(*task)
 
 
 def _start(target, *args):
@@ -214,23 +241,31 @@ def _start(target, *args):
 
 
 def _set_up(open_lock, work, m):
-    global _acquire, _busy
+    global _busy
     try:
-        _acquire = _busy = None
-        _grants.clear()
-        while _closers:
-            _closers.pop()()
-        random.seed()
+        client, process = m.get("client"), m.get("process") or []
+        if client not in process[1:]:  # it does not join others
+            _busy = None
+            for tasks in _threads.values():
+                tasks.put(None)
+            for each in (_acquire, _threads, _grants, _once):
+                each.clear()
+            while _closers:
+                _closers.pop()()
+            random.seed()
+        if process:
+            _threads[client] = queue.Queue()
+            _start(_be, _threads[client])
         if busy := _seconds(m, "busy_ms"):
             _busy = lambda: work(lambda: _compute(busy))
         lock = m["lock"]
         nodes, sentinels = ([Node(n["name"], n["host"], n["port"], n.get("username"), n.get("password"), n.get("tls"))
                              for n in m.get(some) or []] for some in ("nodes", "sentinels"))
-        _acquire = open_lock(Setup(
-            m.get("client"), m.get("seed"), lock["key"], _seconds(lock, "ttl_ms"), _seconds(lock, "node_timeout_ms"),
+        _acquire[client] = open_lock(Setup(
+            client, m.get("seed"), lock["key"], _seconds(lock, "ttl_ms"), _seconds(lock, "node_timeout_ms"),
             lock.get("options") or {}, nodes, m.get("topology"), sentinels, m.get("master"), m.get("points") or [],
             bool(m.get("one_object")), lock.get("permits") or 1,
-            _seconds(lock, "at_least_ms") or 0, lock.get("mode") == "shared"))
+            _seconds(lock, "at_least_ms") or 0, lock.get("mode") == "shared", process))
     except Unsupported as err:
         _send({"type": "unsupported", "why": str(err)})
         return
@@ -251,7 +286,8 @@ def _answer(m, action):
 
 
 def _get(m):
-    grant = _acquire(_seconds(m, "wait_ms"))
+    acquire = _acquire[m["client"]] if m.get("client") in _acquire else next(iter(_acquire.values()))
+    grant = acquire(_seconds(m, "wait_ms"))
     line = _promise({"type": "acquired", "id": m["id"]}, grant.until)
     if grant.owner is not None:
         owner = grant.owner if isinstance(grant.owner, bytes) else str(grant.owner).encode()
@@ -314,10 +350,10 @@ def _forget(m):
     _send({"type": "forgotten", "id": m["id"]})
 
 
-def _at_point(name):
+def _at_point(name, client):
     number, passed = next(_points), threading.Event()
     _waiting[number] = passed
-    _send({"type": "point", "id": number, "name": name})
+    _send({"type": "point", "id": number, "client": client, "name": name})
     passed.wait()
 
 

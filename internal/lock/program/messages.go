@@ -263,10 +263,10 @@ func (r *Ready) checkLease() error {
 // Setup says what the program is to lock, and where.
 type Setup struct {
 	Client string `json:"client"`
-	// Joins: the program is this client from now on, too, beside those that it was set up for before. Only programs that can IsSeveral are
-	// told so.
-	Joins bool   `json:"joins,omitempty"`
-	Seed  uint64 `json:"seed"`
+	// Process are the clients that the program is, if it is several: it is set up for each of them, in this order. Only programs that can
+	// IsSeveral are told so.
+	Process []string `json:"process,omitempty"`
+	Seed    uint64   `json:"seed"`
 	Lock  Lock   `json:"lock"`
 	Nodes []Node `json:"nodes"`
 	// Topology is one of those below.
@@ -281,6 +281,9 @@ type Setup struct {
 	// OneObject: the program is to make one lock object of the library, and to ask with it each time.
 	OneObject bool `json:"one_object,omitempty"`
 }
+
+// Joins reports that the program is this client beside others, for which it has been set up.
+func (s *Setup) Joins() bool { return len(s.Process) > 1 && s.Client != s.Process[0] }
 
 // Topologies.
 const (

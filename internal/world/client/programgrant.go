@@ -128,7 +128,7 @@ func (s *SetupMessage) ProgramSetup(points []string) (program.Setup, error) {
 		return program.Setup{}, fmt.Errorf("failed to write the lock's settings: %w", err)
 	}
 	p := program.Setup{
-		Client: s.Client, Joins: s.Joins, Seed: s.Seed & (1<<53 - 1), // exact in any language's JSON
+		Client: s.Client, Process: s.Process, Seed: s.Seed & (1<<53 - 1), // exact in any language's JSON
 		Lock: program.Lock{Key: c.Key, TTLMS: program.TTLMS(c.TTL), NodeTimeoutMS: program.MS(c.NodeTimeout), Permits: c.Permits,
 			AtLeastMS: program.MS(c.AtLeast), Options: text},
 		Topology: program.Independent, BusyMS: busy, OneObject: oneObject,
@@ -161,6 +161,9 @@ func (s *SetupMessage) Named() string {
 	}
 	return s.Client
 }
+
+// Joins reports that the client is there beside others of its process, which have been set up.
+func (s *SetupMessage) Joins() bool { return len(s.Process) > 1 && s.Client != s.Process[0] }
 
 // programNodes are servers as a program is told of them.
 func programNodes(addresses []Address) ([]program.Node, error) {

@@ -19,7 +19,7 @@ type MessageType string
 
 // Messages to the client.
 const (
-	// Setup comes first, and after each Rest. More may follow, of other clients that share the process (SetupMessage.Joins).
+	// Setup comes first, and after each Rest. More may follow, of other clients that share the process.
 	Setup MessageType = "setup"
 	// Ask carries a Request; the client answers with Answered.
 	Ask MessageType = "request"
@@ -100,10 +100,8 @@ type Message struct {
 type SetupMessage struct {
 	Protocol int    `json:"protocol"`
 	Client   string `json:"client"`
-	// Process are the clients of the process, where it has several. Joins: this one is none of a new run, but is to be there beside those that
-	// have been set up.
+	// Process are the clients of the process, where it has several: each is set up, in this order.
 	Process  []string        `json:"process,omitempty"`
-	Joins    bool            `json:"joins,omitempty"`
 	Seed     uint64          `json:"seed"`
 	Lock     lock.Config     `json:"lock"`
 	Resource resource.Config `json:"resource"`

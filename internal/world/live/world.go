@@ -282,11 +282,14 @@ func (w *World) giveClocks() error {
 // setupsOf are what the clients of a process are told. They share the links of the first.
 func (w *World) setupsOf(process []string) (list []client.SetupMessage, err error) {
 	setup, err := w.setupOf(process[0])
-	if setup.Process = process; err != nil {
+	if err != nil {
 		return nil, err
 	}
-	for i, name := range process {
-		setup.Client, setup.Joins, setup.Lock = name, i > 0, w.spec.LockOf(name)
+	if len(process) > 1 {
+		setup.Process = process
+	}
+	for _, name := range process {
+		setup.Client, setup.Lock = name, w.spec.LockOf(name)
 		list = append(list, setup)
 		setup.WarmUp = "" // the program is warm
 	}

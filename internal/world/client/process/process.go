@@ -264,7 +264,7 @@ func (p *process) loop(lines *bufio.Scanner) error {
 		}
 		switch m.Type {
 		case client.Setup:
-			if m.Setup == nil || !m.Setup.Joins {
+			if m.Setup == nil || !m.Setup.Joins() {
 				return errors.New("a setup that is not of another client of the run")
 			}
 			if err := p.open(m.Setup); err != nil {

@@ -104,7 +104,7 @@ func (p *servedProgram) converse(lines *bufio.Scanner, ready program.Ready) erro
 	}
 	for lines.Scan() {
 		m, err := read(lines.Bytes())
-		if err == nil && m.Type == program.SetupType && m.setup.Joins {
+		if err == nil && m.Type == program.SetupType && m.setup.Joins() {
 			err = p.setUp(m)
 		} else if err == nil {
 			err = p.clientOf(m).handle(m)

@@ -212,7 +212,7 @@ func (p *lockProgram) setUpFrom(i int, then func()) {
 		then()
 		return
 	}
-	setup, err := p.clients[i].setup(i > 0)
+	setup, err := p.clients[i].setup()
 	if err != nil {
 		p.fail(err)
 		return
@@ -227,11 +227,14 @@ func (p *lockProgram) setUpFrom(i int, then func()) {
 	p.send(setup.Message())
 }
 
-// setup is what the program is told of a client, which joins others or is the first.
-func (p *programClient) setup(joins bool) (program.Setup, error) {
+// setup is what the program is told of a client.
+func (p *programClient) setup() (program.Setup, error) {
 	s := &p.g.spec
-	m := client.SetupMessage{Client: p.name, Joins: joins, Seed: s.Seed, Lock: p.m.ConfigOf(p.name), Modes: s.Modes, Points: s.Points,
+	m := client.SetupMessage{Client: p.name, Seed: s.Seed, Lock: p.m.ConfigOf(p.name), Modes: s.Modes, Points: s.Points,
 		Replicated: s.Replicated, Clusters: s.Clusters()}
+	if of := p.m.Process(); len(of) > 1 {
+		m.Process = of
+	}
 	for _, name := range p.m.Nodes() {
 		at := client.Address{Name: name, Address: p.g.addressOf(name)}
 		switch {
@@ -409,6 +412,9 @@ func (p *programClient) ask(m program.Message) (a program.Answer, err error) {
 		})
 		p.send(m)
 	})
+	for !answered && p.failed == nil { // another client of the process was answered
+		p.m.Stand(func(wake func()) { p.waiting = append(p.waiting, wake) })
+	}
 	if !answered && err == nil {
 		err = p.failed
 	}

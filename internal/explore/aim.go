@@ -142,7 +142,7 @@ func (d *drawer) until(r *rand.Rand, f *scenario.Fault) {
 		return // it is over at once
 	}
 	struck := f.Params.Target()
-	clients := slices.DeleteFunc(slices.Clone(d.cast.Clients), func(c string) bool { return c == struck })
+	clients := slices.DeleteFunc(slices.Clone(d.cast.Clients), func(c string) bool { return slices.Contains(d.cast.Process(struck), c) })
 	points := slices.DeleteFunc([]string{workload.Acquired, workload.Released}, func(p string) bool { return !slices.Contains(d.points, p) })
 	if len(clients) == 0 || len(points) == 0 {
 		return

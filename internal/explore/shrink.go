@@ -362,7 +362,9 @@ func (k *reducer) fewerFaults() {
 
 // fewerActors leaves out clients and sections.
 func (k *reducer) fewerActors() {
-	k.smaller(&k.setup.Workload.Clients, 1)
+	w := &k.setup.Workload
+	k.smaller(&w.Clients, 1)
+	w.PerProcess = min(w.PerProcess, w.Clients) // they are all in one
 	k.smaller(&k.setup.Workload.Sections, 1)
 }
 

@@ -36,7 +36,7 @@ func (s *Search) use() (use, error) {
 }
 
 // uses are the other uses of the setup's lock that a scenario can say, of a lock that can do what they ask for: its clients extend it by
-// hand, forget it or ask again at the end of a section or inside it, keep one lock object, or wait for less than a section.
+// hand, forget it or ask again at the end of a section or inside it, keep one lock object, share a process, or wait for less than a section.
 func (s *Search) uses(setup *scenario.Setup) (list []use) {
 	ready := s.Ready
 	if ready == nil {
@@ -73,8 +73,8 @@ func others(own *use, ready *program.Ready, ttl time.Duration) (list []use) {
 				if extends && u.workload.Extend == 0 { // the first promise ends in a section
 					u.workload.Extend, u.workload.Think = (ttl / 3).Truncate(time.Millisecond), max(u.workload.Think, ttl*17/10)
 				}
-				for hasty && u.retry.Attempts > 1 && u.retry.Longest() > u.workload.Think/2 {
-					u.retry.Attempts = (u.retry.Attempts + 1) / 2
+				if hasty {
+					u.hurry()
 				}
 				// Who waits for itself waits for less than its lease, which nothing renews meanwhile.
 				nests := hasty && !extends && leave == workload.LeavesReleased && !ready.Has(program.Renews)
@@ -85,7 +85,27 @@ func others(own *use, ready *program.Ready, ttl time.Duration) (list []use) {
 			}
 		}
 	}
+	if ready.Has(program.IsSeveral) && own.workload.Clients > 1 {
+		list = append(list, own.inOneProcess(false), own.inOneProcess(true))
+	}
 	return without(list, *own)
+}
+
+// inOneProcess is the use by clients two of which share a process. hasty: they wait for less than a section.
+func (u *use) inOneProcess(hasty bool) use {
+	one := *u
+	if hasty {
+		one.hurry()
+	}
+	one.workload.PerProcess = max(one.workload.PerProcess, 2)
+	return one
+}
+
+// hurry lets clients wait for less than a section.
+func (u *use) hurry() {
+	for u.retry.Attempts > 1 && u.retry.Longest() > u.workload.Think/2 {
+		u.retry.Attempts = (u.retry.Attempts + 1) / 2
+	}
 }
 
 // withObjects is the use, and, if the lock can do that, the same with one lock object for all that a client asks.
@@ -137,6 +157,7 @@ func (k *shrinker) plainerUse() {
 		func(u *use) { u.retry = own.retry },
 		func(u *use) { u.workload.Object = own.workload.Object },
 		func(u *use) { u.workload.Nested = own.workload.Nested },
+		func(u *use) { u.workload.PerProcess = own.workload.PerProcess },
 		func(u *use) { u.workload.Leave, u.within = own.workload.Leave, own.within },
 		func(u *use) { u.workload.Extend = own.workload.Extend },
 		func(u *use) { u.workload.Extend, u.workload.Think = own.workload.Extend, own.workload.Think },

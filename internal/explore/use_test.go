@@ -21,9 +21,9 @@ func TestUsesAreWhatTheLockCan(t *testing.T) {
 		held             bool
 		uses             int
 	}{
-		{"{algorithm: set-nx-px}", nil, true, false, true, 8},
-		{"{algorithm: watchdog}", nil, false, true, false, 3},
-		{"{algorithm: setnx-del}", nil, false, false, true, 4},
+		{"{algorithm: set-nx-px}", nil, true, false, true, 10},
+		{"{algorithm: watchdog}", nil, false, true, false, 5},
+		{"{algorithm: setnx-del}", nil, false, false, true, 6},
 		{"{program: {command: [x]}}", nil, false, false, false, 0},
 		{"{program: {command: [x]}}", &program.Ready{Class: program.Single}, false, false, true, 4},
 		{"{program: {command: [x]}}", &program.Ready{Class: program.Single, Can: []program.Ability{program.Extends, program.Forgets}},

@@ -2,6 +2,7 @@ package history
 
 import (
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -11,11 +12,15 @@ func (h *History) tellApart() {
 	if h.Header.Program == "" || len(h.Header.Processes) == 0 {
 		return
 	}
-	t := teller{h: h, told: make(map[toldOwner]string), requests: make(map[string][]Op)}
+	t := teller{h: h, told: make(map[toldOwner]string), requests: make(map[string][]Op), keys: make(map[placedKey]*Value),
+		unknown: make(map[string]int)}
 	for _, o := range h.Ops() {
 		switch o.F {
 		case Acquire, Release, Extend, Forget:
 			t.requests[o.Process] = append(t.requests[o.Process], o)
+			if _, some := t.unknown[o.Process]; !some && o.Type == Info {
+				t.unknown[o.Process] = o.Call
+			}
 		}
 		if o.F == Acquire && o.Type == OK {
 			t.noteOwner(o.Process, h.Events[o.Return].Value.Owner)
@@ -24,14 +29,22 @@ func (h *History) tellApart() {
 	for i := range h.Events {
 		e := &h.Events[i]
 		process := h.Header.process(e.Value.Client)
-		if len(process) == 0 || process[0] != e.Value.Client {
-			continue
-		}
-		switch e.F {
+		shared := len(process) > 0 && process[0] == e.Value.Client
+		switch k := (placedKey{e.Process, e.Value.Key}); e.F {
 		case KeySet, KeyExtended:
-			e.Value.Client = t.setter(process, i)
+			if shared {
+				e.Value.Client = t.setter(process, i)
+			}
+			if e.F == KeySet {
+				t.keys[k] = &e.Value
+			}
 		case KeyDeleted:
-			e.Value.Client = t.deleter(process, i)
+			if shared {
+				e.Value.Client = t.deleter(process, i)
+			}
+			delete(t.keys, k)
+		case KeyExpired, KeyUnclear:
+			delete(t.keys, k)
 		}
 	}
 }
@@ -53,7 +66,14 @@ type teller struct {
 	told map[toldOwner]string
 	// requests are those of each client to its lock.
 	requests map[string][]Op
+	// unknown is the first request of each client of which it never knew what came.
+	unknown map[string]int
+	// keys are the values by which the keys were set that are there now.
+	keys map[placedKey]*Value
 }
+
+// placedKey is a key on a node.
+type placedKey struct{ node, key string }
 
 // toldOwner is an owner value that clients of a process were told.
 type toldOwner struct{ process, owner string }
@@ -70,24 +90,38 @@ func (t *teller) noteOwner(client, owner string) {
 	t.told[k] = client
 }
 
-// asking are the clients of a process with a request open at a time of the run. An answer at that very time counts as open.
+// before are the requests of a client that it made before an event.
+func (t *teller) before(client string, event int) []Op {
+	list := t.requests[client]
+	return list[:sort.Search(len(list), func(i int) bool { return list[i].Call >= event })]
+}
+
+// asking are the clients of a process with a request open at a time of the run. An answer at that very time counts as open. A client asks
+// for one thing after the other.
 func (t *teller) asking(process []string, at time.Duration, what ...F) (clients []string) {
 	for _, c := range process {
-		if slices.ContainsFunc(t.requests[c], func(o Op) bool {
-			return slices.Contains(what, o.F) && t.h.Events[o.Call].Time <= at && (o.Return < 0 || t.h.Events[o.Return].Time >= at)
-		}) {
-			clients = append(clients, c)
+		list := t.requests[c]
+		list = list[:sort.Search(len(list), func(i int) bool { return t.h.Events[list[i].Call].Time > at })]
+		for i := len(list) - 1; i >= 0 && (list[i].Return < 0 || t.h.Events[list[i].Return].Time >= at); i-- {
+			if slices.Contains(what, list[i].F) {
+				clients = append(clients, c)
+				break
+			}
 		}
 	}
 	return clients
 }
 
-// setter is whose command set a key, or gave it another end. It is the client that was told the key's owner value, the only one that
-// was asking for the lock when the command left, or the one of them that was answered first, if the key was not set again before.
+// setter is whose command set a key, or gave it another end. It is the client that was told the key's owner value; whoever had set the key
+// with the same value before; the only one that was asking for the lock when the command left, or the one of them that was answered first,
+// if the key was not set again before.
 func (t *teller) setter(process []string, event int) string {
 	e := &t.h.Events[event]
 	if c := t.told[toldOwner{process[0], e.Value.Owner}]; c != "" {
 		return c
+	}
+	if was := t.keys[placedKey{e.Process, e.Value.Key}]; was != nil && was.Owner == e.Value.Owner && slices.Contains(process, was.Client) {
+		return was.Client
 	}
 	at := e.Time
 	if left := e.Value.At(); left.IsSet() {
@@ -115,49 +149,47 @@ func (t *teller) setter(process []string, event int) string {
 // holding are the clients of a process that have the lock at an event, as they were told.
 func (t *teller) holding(process []string, event int) (clients []string) {
 	for _, c := range process {
-		holds := false
-		for _, o := range t.requests[c] {
-			switch {
-			case o.F == Acquire && o.Type == OK && o.Return < event:
-				holds = true
-			case (o.F == Release || o.F == Forget) && o.Call < event:
-				holds = false
-			}
-		}
-		if holds {
+		if t.hasInHand(c, event) {
 			clients = append(clients, c)
 		}
 	}
 	return clients
 }
 
-// deleter is whose command deleted a key. Its owner, if that has asked to release it; else the only client that was releasing, or
-// asking, for one that was refused takes its keys away.
+// hasInHand reports that what a client asked for last before an event was the lock, or to extend it, and it was granted.
+func (t *teller) hasInHand(client string, event int) bool {
+	list := t.before(client, event)
+	for len(list) > 0 && list[len(list)-1].F == Extend {
+		list = list[:len(list)-1]
+	}
+	if len(list) == 0 {
+		return false
+	}
+	last := &list[len(list)-1]
+	return last.F == Acquire && last.Type == OK && last.Return < event
+}
+
+// deleter is whose command deleted a key: that of the client that had set it, unless that has the lock in hand, and has asked for nothing
+// before of which nobody knows what came of it. Then it is the only other one that is releasing.
 func (t *teller) deleter(process []string, event int) string {
 	e := &t.h.Events[event]
-	if c := t.told[toldOwner{process[0], e.Value.Owner}]; c != "" && t.hasLeft(c, e.Value.Owner, event) {
-		return c
+	was := t.keys[placedKey{e.Process, e.Value.Key}]
+	if was == nil || was.Client == "" {
+		return ""
 	}
-	if list := t.asking(process, e.Time, Release); len(list) == 1 {
-		return list[0]
-	} else if len(list) == 0 {
-		if list = t.asking(process, e.Time, Acquire); len(list) == 1 {
-			return list[0]
-		}
+	if slices.Contains(process, was.Client) && !t.keeps(was.Client, event) {
+		return was.Client
+	}
+	others := slices.DeleteFunc(t.asking(process, e.Time, Release), func(c string) bool { return c == was.Client })
+	if len(others) == 1 {
+		return others[0]
 	}
 	return ""
 }
 
-// hasLeft reports that a client had asked to release the grant with an owner value before an event.
-func (t *teller) hasLeft(client, owner string, event int) bool {
-	granted := false
-	for _, o := range t.requests[client] {
-		if o.F == Acquire && o.Type == OK && o.Return < event {
-			granted = t.h.Events[o.Return].Value.Owner == owner
-		}
-		if granted && o.F == Release && o.Call < event {
-			return true
-		}
-	}
-	return false
+// keeps reports that a client surely asks for no key to be deleted: it has the lock in hand, and knows what came of all that it asked for
+// before.
+func (t *teller) keeps(client string, event int) bool {
+	first, some := t.unknown[client]
+	return t.hasInHand(client, event) && (!some || first >= event)
 }

@@ -90,6 +90,8 @@ var checks = []check{
 		needs: program.HasModes, inRedis: true, run: hasModes},
 	{name: "at-least", title: "stays for a while after its release, and is free then", ofLock: true, guarantee: atMostOnce,
 		needs: program.StaysAtLeast, run: staysAtLeast},
+	{name: "one-process", title: "lets one client in at a time also if several share its process", ofLock: true, guarantee: exclusive,
+		needs: program.IsSeveral, run: sharesProcess},
 	{name: "busy", title: "keeps itself busy after a grant, and goes on", needs: program.KeepsBusy, run: busy},
 	{name: "points", title: "reports its points, and goes on", unless: noPoints, run: points},
 	{name: "clocks", title: "tells its clocks", unless: noClocks, run: clocks},

@@ -50,6 +50,8 @@ type client struct {
 	running
 	name  string
 	suite *suite
+	// process are the clients that the program is, if it is several; name is the one that asks.
+	process []string
 	// path is the file that log and conversation go to.
 	path string
 	file *os.File
@@ -188,6 +190,7 @@ func (c *client) lastLine() (last Line) {
 // request makes a request, whose answer must come in time.
 func (c *client) request(ctx context.Context, m program.Message, wait time.Duration) (program.Answer, error) {
 	began := c.suite.place.now()
+	m.Client = c.whose()
 	a, err := c.ask(ctx, m, wait+c.suite.patience())
 	c.suite.took(m.Type, wait, c.suite.place.now()-began)
 	if err != nil {

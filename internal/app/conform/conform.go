@@ -378,7 +378,7 @@ func (s *suite) setUp(ctx context.Context, c *client, name string, points []stri
 		ttl = nil
 	}
 	err := c.setUp(ctx, program.Setup{
-		Client: name, Seed: 1, Nodes: s.nodes.told, Topology: program.Independent, Points: points, BusyMS: program.MS(busy),
+		Client: name, Process: c.process, Seed: 1, Nodes: s.nodes.told, Topology: program.Independent, Points: points, BusyMS: program.MS(busy),
 		OneObject: s.oneObject,
 		Lock: program.Lock{Key: s.Key, TTLMS: ttl, NodeTimeoutMS: program.MS(s.nodeTimeout()), Permits: s.permits, Mode: s.mode,
 			AtLeastMS: program.MS(s.atLeast), Options: []byte("{}")},

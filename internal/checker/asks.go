@@ -41,7 +41,7 @@ func (j *judge) whyNothingAsked() string {
 	if j.History.Header.Quorum <= 0 {
 		return "the lock is no program that keeps it in Redis"
 	}
-	if j.GivenTTL() <= 0 {
+	if j.GivenTTL("") <= 0 {
 		return "the history does not say the TTL that the lock was given"
 	}
 	return ""
@@ -51,7 +51,7 @@ func (j *judge) askedTooLittleFinding(f Finding, g *facts.Grant, event int) Find
 	e := j.Event(event)
 	node, asked := e.Process, length(max(0, time.Duration(e.Value.ValidUntil().V())-j.LeftAt(event)))
 	f.Verdict = Violated
-	given := "the TTL that it was given is " + length(j.GivenTTL())
+	given := "the TTL that it was given is " + length(j.GivenTTL(g.Client))
 	if j.Endless() {
 		given = "it was given no TTL"
 	}

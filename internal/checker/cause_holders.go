@@ -444,8 +444,8 @@ func (j *judge) whyExpired(n *keyFate, first, second *facts.Grant) (cause, []int
 // counted from the answer: a unit was mistaken.
 func (j *judge) toldTooLongValidity(g *facts.Grant) bool {
 	told := j.Event(g.Return).Value.ValidUntil()
-	return j.History.Header.Quorum > 0 && j.GivenTTL() > 0 && told.IsSet() &&
-		time.Duration(told.V()) > j.LatestTrueEnd(j.At(g.Return))
+	return j.History.Header.Quorum > 0 && j.GivenTTL("") > 0 && told.IsSet() &&
+		time.Duration(told.V()) > j.LatestTrueEnd(g.Client, j.At(g.Return))
 }
 
 // askedForLess is the event by which the first client asked for its key for less than the TTL that its lock was given, -1 for none: of a
@@ -456,7 +456,7 @@ func (j *judge) askedForLess(n *keyFate, first *facts.Grant) int {
 	}
 	for i := n.taken - 1; i > first.Return && j.History.Header.Quorum == 0; i-- {
 		if e := j.Event(i); e.F == history.KeyExtended && e.Process == n.node && e.Value.Client == first.Client {
-			if e.Value.TTL().IsSet() && e.Value.TTL().V() < j.History.Header.TTL/2 {
+			if e.Value.TTL().IsSet() && e.Value.TTL().V() < int64(j.TTL(first.Client))/2 {
 				return i
 			}
 			return -1

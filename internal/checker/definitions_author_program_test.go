@@ -29,7 +29,7 @@ func (a *author) asks(c *actor, p *promise, f history.F) {
 func (a *author) command(c *actor, p *promise, f history.F, node, key string) {
 	at := max(p.asked, a.now-unit*int64(a.r.IntN(3)))
 	lasts := unit * int64(3+a.r.IntN(10))
-	if ttl := a.h.Header.TTL; lasts < ttl && a.chance(84) { // few locks ask for less than their TTL
+	if ttl := a.h.Header.LockOf(c.name).TTL; lasts < ttl && a.chance(84) { // few locks ask for less than their TTL
 		lasts = ttl + unit*int64(a.r.IntN(3))
 	}
 	until := at + lasts
@@ -223,7 +223,7 @@ func (a *author) rests(c *actor, p *promise) {
 // renews lets a client renew its keys, and may tell it of a loss.
 func (a *author) renews(c *actor, p *promise) {
 	for _, node := range a.h.Header.Nodes {
-		v := history.Value{Key: "lock", Owner: p.owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(a.h.Header.TTL)}}
+		v := history.Value{Key: "lock", Owner: p.owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(a.h.Header.LockOf(c.name).TTL)}}
 		if a.plot.program {
 			v.OwnOutcome().At = history.Some(a.now - unit*int64(a.r.IntN(2)))
 		}

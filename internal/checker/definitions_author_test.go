@@ -163,6 +163,15 @@ func (a *author) dropEnds() {
 	}
 }
 
+// differ gives one client another TTL now and then, and a lock that renews where the others' does not.
+func (a *author) differ(seed uint64) {
+	h := &a.h.Header
+	if seed%6 != 4 || h.TTL == 0 {
+		return
+	}
+	h.Differ = map[string]history.ClientLock{"c2": {LockKey: h.LockKey, TTL: []int64{2, 4, 8, 14}[seed/6%4] * unit, Renews: h.Renews != (seed%4 == 0)}}
+}
+
 func (a *author) chance(percent int) bool { return a.r.IntN(100) < percent }
 
 func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
@@ -200,6 +209,7 @@ func (a *author) begin(seed uint64) {
 		a.h.Header.Clients = []string{"c1", "c2", "c3", "c4"}[:2+a.r.IntN(3)]
 	}
 	a.h.Header.Renews = seed%16 != 1 && (a.plot.losses == 0 || seed%3 == 0)
+	a.differ(seed)
 	if seed%5 == 0 {
 		a.h.Header.Lease = history.LeaseTTL
 	} else if a.plot.permits || a.plot.modes {

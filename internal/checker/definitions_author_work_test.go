@@ -151,9 +151,9 @@ func (a *author) tellKey(c *actor) {
 	case 3:
 		node := pick(a.r, a.h.Header.Nodes)
 		if k := a.keys[node]; k != nil && (k.client == c.name || a.goesWrong(wrongKey)) {
-			k.until = a.now + a.h.Header.TTL
+			k.until = a.now + a.h.Header.LockOf(c.name).TTL
 			a.add(node, history.Info, history.KeyExtended,
-				history.Value{Key: "lock", Owner: k.owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(a.h.Header.TTL)}})
+				history.Value{Key: "lock", Owner: k.owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(a.h.Header.LockOf(c.name).TTL)}})
 		}
 	}
 }
@@ -166,7 +166,7 @@ func (a *author) setKey(c *actor, owner string) {
 		}
 		return
 	}
-	v := history.Value{Key: "lock", Owner: owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(a.h.Header.TTL)}}
+	v := history.Value{Key: "lock", Owner: owner, Client: c.name, Grant: &history.Grant{TTL: history.Some(a.h.Header.LockOf(c.name).TTL)}}
 	switch {
 	case a.goesWrong(halfDone):
 		v.OwnGrant().TTL = history.Int{}

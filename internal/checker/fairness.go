@@ -37,7 +37,7 @@ func judgeFairness(_ context.Context, j *judge, o Options) Finding {
 		return unknown("the lock does not say that it serves clients in the order in which they ask (fair), "+
 			"and no bound is set on overtaking (most_overtakes)", f.Effort)
 	}
-	q := j.newQueue(cmp.Or(time.Duration(h.TTL), o.GrantWithin) / 10)
+	q := j.newQueue(cmp.Or(j.LongestTTL(), o.GrantWithin) / 10)
 	var first *overtaken
 	for i := range q.waits {
 		if !q.hasBehind(i) {

@@ -26,7 +26,6 @@ type alarms struct {
 	disturbances *facts.Disturbances
 	bent         map[string]bool
 	quorum       int
-	ttl          time.Duration
 	// asked is when the last command about the lock left each client for each node.
 	asked map[clientNode]time.Duration
 }
@@ -36,16 +35,15 @@ type clientNode struct{ client, node string }
 // judgeFalseAlarms: a holder that has its lock is not told that it has lost it.
 func judgeFalseAlarms(_ context.Context, j *judge, _ Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(j.Ops), Of: "renewals of a lock that was there"}, Method: "replay of the nodes' keys"}
-	ttl := time.Duration(j.History.Header.TTL)
 	switch {
 	case j.SeveralLocks():
 		return unknown("the history is about several locks", f.Effort)
-	case ttl <= 0:
+	case j.TTL("") <= 0:
 		return unknown(j.whyNoTTL(), f.Effort)
 	case j.LeaseInValue():
 		return unknown("the lock keeps its lease in the value of its key, so a key that stays does not show that it is held", f.Effort)
 	}
-	a := alarms{j, j.NewDisturbances(), j.ClientsWithBentClocks(), j.Quorum(), ttl, make(map[clientNode]time.Duration)}
+	a := alarms{j, j.NewDisturbances(), j.ClientsWithBentClocks(), j.Quorum(), make(map[clientNode]time.Duration)}
 	keys := j.ReplayKeys()
 	var holders []*holder
 	for i := range j.History.Events {
@@ -116,14 +114,15 @@ func (h *holder) noteValidity(j *judge, event int) {
 // wouldBeFalse reports that a holder which is told of a loss in an event has its lock, and could know it.
 func (a *alarms) wouldBeFalse(h *holder, event int) bool {
 	client, at := h.grant.Client, a.At(event)
+	ttl := a.TTL(client)
 	over := h.until.IsSet() && time.Duration(h.until.V()) <= at
-	if over || facts.CountAll(a.Facts, h.nodes) < a.quorum || a.disturbances.Struck(client, at-a.ttl, at) {
+	if over || facts.CountAll(a.Facts, h.nodes) < a.quorum || a.disturbances.Struck(client, at-ttl, at) {
 		return false
 	}
 	good := a.CountNodes()
 	for n := range h.nodes {
 		asked, some := a.asked[clientNode{client, n}]
-		if some && asked >= at-a.ttl/2 && !a.disturbances.Between(client, n, at-a.ttl, at+a.ttl/10) && !a.goesSoon(client, n, event) {
+		if some && asked >= at-ttl/2 && !a.disturbances.Between(client, n, at-ttl, at+ttl/10) && !a.goesSoon(client, n, event) {
 			good.Add(n)
 		}
 	}
@@ -133,7 +132,7 @@ func (a *alarms) wouldBeFalse(h *holder, event int) bool {
 // goesSoon reports that something of a node which was seen soon after an event may have been before it: it can be seen late.
 func (a *alarms) goesSoon(client, node string, event int) bool {
 	at := a.At(event)
-	for i := event + 1; i < len(a.History.Events) && a.At(i) <= at+a.ttl/10; i++ {
+	for i := event + 1; i < len(a.History.Events) && a.At(i) <= at+a.TTL(client)/10; i++ {
 		e := a.Event(i)
 		if e.Process != node || !a.ConcernsLock(e) {
 			continue

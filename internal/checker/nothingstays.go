@@ -12,7 +12,7 @@ import (
 // judgeNothingStays: without a fault no key of an attempt stays once the attempt is over.
 func judgeNothingStays(_ context.Context, j *judge, o Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(j.Ops), Of: "keys of attempts that were over"}, Method: "replay of the nodes' keys"}
-	ttl := j.keysMayStay(o)
+	ttl := j.keysMayStay(o, "")
 	lives := j.KeyLives()
 	switch {
 	case len(lives) == 0:
@@ -27,6 +27,7 @@ func judgeNothingStays(_ context.Context, j *judge, o Options) Finding {
 	disturbances := j.NewDisturbances()
 	for i := range lives {
 		k := &lives[i]
+		ttl = j.keysMayStay(o, k.Client)
 		since, over, ok := j.undisturbedEnd(disturbances, k, ttl, demanded{})
 		if !ok {
 			continue

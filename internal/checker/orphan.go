@@ -18,7 +18,7 @@ import (
 // something is done to it.
 func judgeOrphans(_ context.Context, j *judge, o Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(j.Ops), Of: "keys no longer wanted"}, Method: "replay of the nodes' keys"}
-	ttl := j.keysMayStay(o)
+	ttl := j.keysMayStay(o, "")
 	lives := j.KeyLives()
 	if len(lives) == 0 {
 		return unknown("no node reported its keys", f.Effort)
@@ -39,6 +39,7 @@ func judgeOrphans(_ context.Context, j *judge, o Options) Finding {
 		if lost == facts.Forever {
 			continue
 		}
+		ttl = j.keysMayStay(o, k.Client)
 		none = fmt.Sprintf("no key was watched for longer than %s after it was no longer wanted", length(ttl))
 		from := max(lost, j.At(k.Set))
 		if k.Renewed >= 0 && j.At(k.Renewed) > from &&
@@ -77,13 +78,13 @@ func (j *judge) lastOfRound(k *facts.KeyLife, asked int) bool {
 	return j.SentAt(k.Renewed) <= answered
 }
 
-// keysMayStay is how long a key may stay that nobody wants: the TTL; without one, as long as it may take until somebody is granted
+// keysMayStay is how long a key of a client may stay that nobody wants: its TTL; without one, as long as it may take until somebody is granted
 // the lock.
-func (j *judge) keysMayStay(o Options) time.Duration {
+func (j *judge) keysMayStay(o Options, client string) time.Duration {
 	if j.Endless() {
 		return o.GrantWithin
 	}
-	return time.Duration(j.History.Header.TTL)
+	return j.TTL(client)
 }
 
 // whyNoTTL says why nothing can be measured by the TTL.

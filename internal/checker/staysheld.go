@@ -23,9 +23,9 @@ type keeper struct {
 // judgeStaysHeld: a lock that renews stays its holder's for as long as the holder works and the nodes answer.
 func judgeStaysHeld(_ context.Context, j *judge, _ Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(j.Ops), Of: "grants for longer than the TTL"}, Method: "replay of the nodes' keys"}
-	ttl := time.Duration(j.History.Header.TTL)
+	ttl := j.TTL("")
 	switch {
-	case !j.History.Header.Renews:
+	case !j.Renews():
 		return unknown("the lock does not renew itself", f.Effort)
 	case j.LeaseInValue():
 		return unknown("the lock keeps its lease in the value of its key, so a key that stays does not show that it was renewed", f.Effort)
@@ -44,7 +44,7 @@ func judgeStaysHeld(_ context.Context, j *judge, _ Options) Finding {
 		for _, k := range keepers {
 			ends := k.grant != nil && k.grant.End == i
 			if ends || excuses(k) {
-				f.Effort.Chances += k.neededRenewal(j, j.At(i), ttl)
+				f.Effort.Chances += k.neededRenewal(j, j.At(i))
 			} else {
 				rest = append(rest, k)
 			}
@@ -59,6 +59,7 @@ func judgeStaysHeld(_ context.Context, j *judge, _ Options) Finding {
 				surely, maybe := keys.NodesWithKeyOf(k.grant)
 				k.Update(surely >= quorum, maybe >= quorum, i)
 			}
+			ttl = j.TTL(k.client)
 			switch {
 			case k.GoneSince < 0:
 				rest = append(rest, k)
@@ -71,7 +72,7 @@ func judgeStaysHeld(_ context.Context, j *judge, _ Options) Finding {
 		keepers = rest
 	}
 	for _, k := range keepers {
-		f.Effort.Chances += k.neededRenewal(j, j.End, ttl)
+		f.Effort.Chances += k.neededRenewal(j, j.End)
 	}
 	if doubt >= 0 {
 		f.Verdict, f.Events = Unknown, []int{doubt}
@@ -83,8 +84,8 @@ func judgeStaysHeld(_ context.Context, j *judge, _ Options) Finding {
 }
 
 // neededRenewal is 1 for a grant that needed a renewal up to an instant, else 0.
-func (k *keeper) neededRenewal(j *judge, to, ttl time.Duration) int {
-	if k.grant != nil && k.WasThere && to-j.At(k.grant.Return) > ttl {
+func (k *keeper) neededRenewal(j *judge, to time.Duration) int {
+	if k.grant != nil && k.WasThere && to-j.At(k.grant.Return) > j.TTL(k.client) {
 		return 1
 	}
 	return 0
@@ -105,7 +106,7 @@ func (j *judge) followKeepers(keepers []*keeper, i int) (list []*keeper, granted
 	}
 	if e.Type == history.Invoke {
 		keepers = without() // the answer to the one before never came
-		if !j.struckWhenAsking(e.Process, i) {
+		if j.History.Header.LockOf(e.Process).Renews && !j.struckWhenAsking(e.Process, i) {
 			keepers = append(keepers, &keeper{client: e.Process, call: i, Presence: facts.NotYetThere})
 		}
 		return keepers, false

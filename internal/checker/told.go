@@ -26,7 +26,7 @@ type believer struct {
 // judgeToldWhenLost: a holder whose lock is gone from the nodes is told so within one TTL.
 func judgeToldWhenLost(ctx context.Context, j *judge, _ Options) Finding {
 	f := Finding{Effort: Effort{Operations: len(j.Ops), Of: "lost grants"}, Method: "replay of the nodes' keys"}
-	ttl := time.Duration(j.History.Header.TTL)
+	ttl := j.TTL("")
 	if j.History.Clocks != nil {
 		return j.judgeToldInLog(ctx, f)
 	}
@@ -45,17 +45,17 @@ func judgeToldWhenLost(ctx context.Context, j *judge, _ Options) Finding {
 		var late *believer
 		open = slices.DeleteFunc(open, func(b *believer) bool {
 			// Before the event has its say: was a loss not told for too long?
-			if late == nil && j.toldTooLate(b, i, ttl) {
+			if late == nil && j.toldTooLate(b, i) {
 				late = b
 			}
-			if j.isChanceToTell(b, i, ttl) {
+			if j.isChanceToTell(b, i) {
 				b.chanceCounted = true
 				f.Effort.Chances++
 			}
 			return j.endsWatch(b, i)
 		})
 		if late != nil {
-			return j.notToldFinding(f, late, j.At(i), ttl)
+			return j.notToldFinding(f, late, j.At(i))
 		}
 		if b := j.newBeliever(i, early, bent); b != nil {
 			open = append(open, b)
@@ -74,13 +74,13 @@ func judgeToldWhenLost(ctx context.Context, j *judge, _ Options) Finding {
 }
 
 // toldTooLate reports that the lock of a client was gone for more than the TTL when an event came, and nothing had told the client.
-func (j *judge) toldTooLate(b *believer, event int, ttl time.Duration) bool {
-	return b.GoneSince >= 0 && !b.toldOfLoss && j.timeUntold(b, min(j.At(event), b.promiseEnds)) > ttl
+func (j *judge) toldTooLate(b *believer, event int) bool {
+	return b.GoneSince >= 0 && !b.toldOfLoss && j.timeUntold(b, min(j.At(event), b.promiseEnds)) > j.TTL(b.grant.Client)
 }
 
 // isChanceToTell reports that the client of a lock that is gone is told so in an event, or should have been, for the first time.
-func (j *judge) isChanceToTell(b *believer, event int, ttl time.Duration) bool {
-	return b.GoneSince >= 0 && !b.chanceCounted && (j.isToldOfLoss(b, event) || j.timeUntold(b, j.At(event)) > ttl)
+func (j *judge) isChanceToTell(b *believer, event int) bool {
+	return b.GoneSince >= 0 && !b.chanceCounted && (j.isToldOfLoss(b, event) || j.timeUntold(b, j.At(event)) > j.TTL(b.grant.Client))
 }
 
 // isToldOfLoss reports that a client is told in an event, for the first time, that it has lost the lock.
@@ -137,17 +137,17 @@ func (j *judge) promiseEndTold(g *facts.Grant) time.Duration {
 			}
 			p.End = max(p.End, x.Until)
 		}
-	} else if len(g.Renewals) > 0 || j.History.Header.Renews {
+	} else if len(g.Renewals) > 0 || j.History.Header.LockOf(g.Client).Renews {
 		return facts.Forever
 	}
 	return p.EarlierOf(facts.Forever)
 }
 
-func (j *judge) notToldFinding(f Finding, b *believer, to, ttl time.Duration) Finding {
+func (j *judge) notToldFinding(f Finding, b *believer, to time.Duration) Finding {
 	g := b.grant
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("the lock of %s was gone, and %s was not told for %s (the TTL is %s)",
-		g.Client, g.Client, length(j.timeUntold(b, min(to, b.promiseEnds))), length(ttl))
+		g.Client, g.Client, length(j.timeUntold(b, min(to, b.promiseEnds))), length(j.TTL(g.Client)))
 	to = min(to, b.promiseEnds)
 	c := &Counterexample{From: f.Effort.Chances, Impossible: -1,
 		Assumption: "that a lock which renews finds out that it is lost, and tells its holder"}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -67,7 +66,7 @@ func judgeToldAtRelease(ctx context.Context, j *judge, o Options) Finding {
 			})
 		}
 	}
-	return j.judgeLeftAtRelease(f, disturbances, quorum, j.keysMayStay(o))
+	return j.judgeLeftAtRelease(f, disturbances, quorum, o)
 }
 
 // leftKeys are keys that a release has left where they were, each on another node.
@@ -77,14 +76,15 @@ type leftKeys struct {
 }
 
 // judgeLeftAtRelease: a release that left the lock on a quorum of nodes does not say that it gave it back.
-func (j *judge) judgeLeftAtRelease(f Finding, d *facts.Disturbances, quorum int, ttl time.Duration) Finding {
+func (j *judge) judgeLeftAtRelease(f Finding, d *facts.Disturbances, quorum int, o Options) Finding {
 	left := make(map[int]*leftKeys) // by the answer to the release
 	var lives []facts.KeyLife
-	if ttl > 0 && !j.LeaseInValue() { // else nothing is known of keys that stay
+	if j.keysMayStay(o, "") > 0 && !j.LeaseInValue() { // else nothing is known of keys that stay
 		lives = j.KeyLives()
 	}
 	for i := range lives {
 		k := &lives[i]
+		ttl := j.keysMayStay(o, k.Client)
 		since, over, ok := j.undisturbedEnd(d, k, ttl, demanded{not: history.Refuses, however: true})
 		if !ok || j.Event(over).F != history.Release || j.lastsTo(k) <= since+ttl/2 {
 			continue

@@ -33,9 +33,9 @@ func judgeTrueValidity(_ context.Context, j *judge, _ Options) Finding {
 			return j.untrueValidityFinding(f, g, until, fmt.Sprintf("%s was told of a validity that had ended %s before",
 				g.Client, length(j.At(g.Return)-until)))
 		}
-		if since != facts.NeverAsked && until > j.LatestTrueEnd(since) {
+		if since != facts.NeverAsked && until > j.LatestTrueEnd(g.Client, since) {
 			return j.untrueValidityFinding(f, g, until, fmt.Sprintf("%s was told of a validity until %s, and asked for the lock at %s for %s",
-				g.Client, words.Instant(until), words.Instant(since), length(j.GivenTTL())))
+				g.Client, words.Instant(until), words.Instant(since), length(j.GivenTTL(g.Client))))
 		}
 	}
 	return f.noViolation("no validity was told", "%d %s, %strue", f.Effort.Chances, f.Effort.What(), eachIfSeveral(f.Effort.Chances))

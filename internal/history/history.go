@@ -61,6 +61,35 @@ type Header struct {
 	// Lease is LeaseTTL where the lock keeps its lease in the value of its key: TTL is the lease, whatever end the key has. It is
 	// LeaseNone where the lock was given no TTL, and LeaseClock where a client's own clock may say when the lease ends.
 	Lease string `json:"lease,omitempty"`
+	// Differ are the clients whose lock is another one than that of the others, with what goes for it in the place of what is said above.
+	Differ map[string]ClientLock `json:"differ,omitempty"`
+}
+
+// ClientLock is what a header says of the lock of one client, as the fields of Header of these names do.
+type ClientLock struct {
+	Lock     string `json:"lock,omitempty"`
+	Program  string `json:"program,omitempty"`
+	LockKey  string `json:"lock_key,omitempty"`
+	Renews   bool   `json:"renews,omitempty"`
+	TTL      int64  `json:"ttl,omitempty"`
+	TTLExtra int64  `json:"ttl_extra,omitempty"`
+	TTLStep  int64  `json:"ttl_step,omitempty"`
+}
+
+// GivenTTL is the TTL that the lock was given, in ns; 0: it is not said.
+func (l ClientLock) GivenTTL() int64 {
+	if l.TTLExtra < 0 || l.TTLExtra > l.TTL {
+		return 0
+	}
+	return l.TTL - l.TTLExtra
+}
+
+// LockOf is the lock as a client has it.
+func (h *Header) LockOf(client string) ClientLock {
+	if l, differs := h.Differ[client]; differs {
+		return l
+	}
+	return ClientLock{h.Lock, h.Program, h.LockKey, h.Renews, h.TTL, h.TTLExtra, h.TTLStep}
 }
 
 // ClusterNodes are the nodes of one of several Redis Clusters. Clients call it by its name.

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
-// Config is what a lock needs to know, the same for every client of a run. A scenario
+// Config is what a lock needs to know, the same for every client of a run but those that differ. A scenario
 // reads and documents it by its tags (see scenario); it travels to client processes as
 // JSON, with durations in ns.
 type Config struct {
@@ -41,6 +41,8 @@ type Config struct {
 	Busy time.Duration `json:"busy,omitempty"`
 	// OneObject: a lock program uses one lock object of its library for all that the client asks; a scenario says so of its workload.
 	OneObject bool `json:"one_object,omitempty"`
+	// Clients are those that differ; a client is told its own lock alone (For).
+	Clients map[string]Difference `json:"-" yaml:"clients" doc:"clients whose lock differs from that of the others, and in what, as while a service is updated host by host" names:"^c[1-9][0-9]{0,2}$" most:"100"`
 	// Mistakes are made on purpose.
 	Mistakes Mistakes `json:"mistakes" yaml:"switches" doc:"safety rules of the lock; each is on by default, and switching one off makes a mistake that a real library shipped"`
 }
@@ -54,7 +56,7 @@ func (c *Config) TTLText() string {
 }
 
 // Span is the TTL, or a second without one: what is drawn or waited for in so many leases.
-func (c *Config) Span() time.Duration { return cmp.Or(c.TTL, time.Second) }
+func (c *Config) Span() time.Duration { return cmp.Or(c.LongestTTL(), time.Second) }
 
 // wait is how long to wait for the answer of a node; 0: for ever.
 func (c *Config) wait() time.Duration {
@@ -248,19 +250,36 @@ func New(c Config, env Env) (Lock, error) {
 
 // NeedsConsensus reports whether Env.Consensus is asked.
 func (c Config) NeedsConsensus() bool {
+	for _, one := range c.Clients {
+		if algorithms[one.Algorithm].Consensus {
+			return true
+		}
+	}
 	return c.Tokens == Consensus || algorithms[c.Algorithm].Consensus
 }
 
-// Needs are what the lock's commands take that not every server has.
-func (c Config) Needs() []command.Feature { return algorithms[c.Algorithm].Needs }
+// Needs are what the locks' commands take that not every server has.
+func (c Config) Needs() (list []command.Feature) {
+	for _, one := range c.All() {
+		list = append(list, algorithms[one.Algorithm].Needs...)
+	}
+	return list
+}
 
 // RefusedBy says why the lock cannot be on a server, and since when servers have what it needs; empty: it can.
 func (c Config) RefusedBy(s command.Server) string {
-	return s.Refuses(c.Algorithm, c.Needs()...)
+	for _, one := range c.All() {
+		if why := s.Refuses(one.Algorithm, algorithms[one.Algorithm].Needs...); why != "" {
+			return why
+		}
+	}
+	return ""
 }
 
 // Pooled reports whether commands ask for another connection (Command.OtherConnection).
-func (c Config) Pooled() bool { return algorithms[c.Algorithm].Pooled }
+func (c Config) Pooled() bool {
+	return slices.ContainsFunc(c.All(), func(one Config) bool { return algorithms[one.Algorithm].Pooled })
+}
 
 // now reads the clock that the lock measures validity by.
 func (c *Config) now(env Env) time.Duration {

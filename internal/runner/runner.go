@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -36,6 +37,8 @@ type Config struct {
 	Dir string
 	// Program is the lock program on trial, as it describes itself; nil: the lock is ours.
 	Program *program.Ready
+	// Programs are those of the clients that have another one than the others.
+	Programs map[string]*program.Ready
 	// Stagger is how far apart clients begin at most that start together, drawn
 	// from the seed; 0: in the same instant.
 	Stagger time.Duration
@@ -118,7 +121,7 @@ func (r *run) endedEarly(h *history.History) error {
 			return nil
 		case e.F == history.ProgramEnded:
 			ended := &program.Ended{How: e.Value.Detail()}
-			if p := r.setup.Lock.Program; p != nil {
+			if p := r.setup.Lock.For(e.Process).Program; p != nil {
 				ended.Command = p.Command
 			}
 			if printed := e.Error.String(); printed != "" {
@@ -211,7 +214,7 @@ func (r *run) spec() world.Spec {
 		if r.Program.Elsewhere() {
 			spec.LockStore = client.StoreKind(r.Program.Store)
 		}
-		spec.LockKeys, spec.LockLeased = s.LockKeys(r.Program), r.Program.Lease == program.LeaseTTL && s.Lock.TTL > 0
+		spec.LockKeys, spec.LockLeased = r.lockKeys(), r.Program.Lease == program.LeaseTTL && s.Lock.TTL > 0
 	}
 	for _, name := range r.nodes {
 		spec.Nodes = append(spec.Nodes, world.Node{Name: name, Persistence: s.Nodes.Persistence})
@@ -219,15 +222,56 @@ func (r *run) spec() world.Spec {
 	return spec
 }
 
+// lockKeys are patterns of the keys that lock programs write, of whichever client.
+func (r *run) lockKeys() []string {
+	list := slices.Clone(r.setup.LockKeys(r.Program))
+	for _, client := range slices.Sorted(maps.Keys(r.Programs)) {
+		for _, pattern := range r.setup.LockKeys(r.Programs[client]) {
+			if !slices.Contains(list, pattern) {
+				list = append(list, pattern)
+			}
+		}
+	}
+	return list
+}
+
+// lockOf is what the header says of the lock as a client has it; without a name: one that does not differ.
+func (r *run) lockOf(client string) history.ClientLock {
+	c, ready := r.setup.Lock.For(client), r.Program
+	if own := r.Programs[client]; own != nil {
+		ready = own
+	}
+	a, _ := lock.Lookup(c.Algorithm)
+	l := history.ClientLock{Lock: c.Algorithm, LockKey: c.Key, Renews: a.Renews(), TTL: int64(c.TTL)}
+	if ready != nil {
+		l.Lock, l.Program, l.Renews = ready.Name, cmp.Or(ready.Version, "unknown"), ready.Has(program.Renews)
+		l.TTLExtra, l.TTLStep = int64(program.Duration(ready.TTLExtra)), int64(program.Duration(ready.TTLStep))
+		l.TTL += l.TTLExtra
+	}
+	if c.TTL == 0 { // nothing renews
+		l.Renews, l.TTL, l.TTLExtra, l.TTLStep = false, 0, 0, 0
+	}
+	return l
+}
+
 func (r *run) header() history.Header {
 	s := r.setup
 	h := history.Header{
 		Scenario: r.Scenario, Variant: r.Variant.Name, World: r.World, Seed: r.Seed,
-		Started: r.Started.UTC().Format(time.RFC3339Nano), Lock: s.Lock.Algorithm, Workload: string(s.Workload.Kind),
+		Started: r.Started.UTC().Format(time.RFC3339Nano), Workload: string(s.Workload.Kind),
 		Clients: r.clients, Nodes: r.nodes,
-		ChecksOrder: s.Fencing.Check.ChecksOrder(), LockKey: s.Lock.Key, Permits: s.Lock.Permits, Modes: s.Modes(),
+		ChecksOrder: s.Fencing.Check.ChecksOrder(), Permits: s.Lock.Permits, Modes: s.Modes(),
 		AtLeast: int64(s.Lock.AtLeast), Fair: s.Lock.Fair, MostOvertakes: s.MostOvertakes,
-		Commands: s.Commands, Initial: history.Some(s.Resource.Initial), TTL: int64(s.Lock.TTL),
+		Commands: s.Commands, Initial: history.Some(s.Resource.Initial),
+	}
+	all := r.lockOf("")
+	h.Lock, h.Program, h.LockKey, h.Renews, h.TTL, h.TTLExtra, h.TTLStep =
+		all.Lock, all.Program, all.LockKey, all.Renews, all.TTL, all.TTLExtra, all.TTLStep
+	for _, client := range s.Lock.Differing() {
+		if h.Differ == nil {
+			h.Differ = make(map[string]history.ClientLock)
+		}
+		h.Differ[client] = r.lockOf(client)
 	}
 	if s.Workload.PerProcess > 1 {
 		spec := r.spec()
@@ -237,29 +281,26 @@ func (r *run) header() history.Header {
 		spec := r.spec()
 		h.Clusters = spec.Clusters()
 	}
-	a, _ := lock.Lookup(s.Lock.Algorithm)
-	h.Renews = a.Renews()
+	if len(s.Lock.Keys()) > 1 {
+		h.LockKey = ""
+	}
 	if r.Program != nil {
-		h.Renews = r.Program.Has(program.Renews)
 		h.Lease = r.Program.Lease
 		if h.Lease == "" && (r.Program.Has(program.HasPermits) || h.Modes) {
 			h.Lease = history.LeaseClock
 		}
-		h.TTLExtra, h.TTLStep = int64(program.Duration(r.Program.TTLExtra)), int64(program.Duration(r.Program.TTLStep))
-		h.TTL += h.TTLExtra
-		h.Lock, h.Program = r.Program.Name, cmp.Or(r.Program.Version, "unknown")
 		if !r.Program.Elsewhere() { // else the nodes know nothing of it
 			h.Quorum = len(r.nodes)/2 + 1
 			if s.Nodes.Replicated() {
 				h.Quorum = 1
 			}
 		}
-		if s.Shares() || !slices.Equal(s.LockKeys(r.Program), []string{program.KeyPattern}) { // it may have several
+		if s.Shares() || !slices.Equal(r.lockKeys(), []string{program.KeyPattern}) { // it may have several
 			h.LockKey = ""
 		}
 	}
-	if s.Lock.TTL == 0 { // nothing renews
-		h.Lease, h.Renews, h.TTL, h.TTLExtra, h.TTLStep = history.LeaseNone, false, 0, 0, 0
+	if s.Lock.TTL == 0 {
+		h.Lease = history.LeaseNone
 	}
 	return h
 }

@@ -40,6 +40,7 @@ func (d *decoder) check(s *Setup) {
 		d.ProblemAt("lock.at_least", "%v is longer than the ttl %v, after which the lock ends anyway", s.Lock.AtLeast, s.Lock.TTL)
 	}
 	d.checkEndless(s)
+	d.checkDiffering(s)
 	d.checkFit(s)
 	d.checkExtension(s)
 	d.checkLeave(s)
@@ -79,7 +80,7 @@ func (d *decoder) checkAlgorithm(s *Setup) {
 		d.ProblemAt("fencing.tokens", "%s has no tokens %q", algorithm.Name, s.Fencing.Tokens).Allowed =
 			namesOf(algorithm.Tokens, func(t lock.Tokens) string { return string(t) })
 	}
-	d.checkSwitches(s.Lock.Mistakes, algorithm)
+	d.checkSwitches(s.Lock.Mistakes, algorithm, "lock")
 }
 
 // checkReaders makes sure that readers are among the clients, and the lock knows readers.
@@ -302,12 +303,12 @@ func (d *decoder) checkSentinels(n *Nodes) {
 	}
 }
 
-// checkSwitches refuses to switch off a rule that the algorithm does not have.
-func (d *decoder) checkSwitches(made lock.Mistakes, a lock.Algorithm) {
+// checkSwitches refuses to switch off a rule that the algorithm does not have. The switches stand below a path.
+func (d *decoder) checkSwitches(made lock.Mistakes, a lock.Algorithm, below string) {
 	known := a.Mistakes.Rules()
 	for _, rule := range made.Rules() {
 		if !slices.Contains(known, rule) {
-			d.ProblemAt("lock.switches."+rule, "%s has no such rule to switch off", a.Name).Allowed = known
+			d.ProblemAt(below+".switches."+rule, "%s has no such rule to switch off", a.Name).Allowed = known
 		}
 	}
 }

@@ -43,7 +43,7 @@ func Encode(comments []string, head Head, setup *Setup, expect []ExpectedVerdict
 	}
 	var standard Setup
 	yamlform.SetDefaults(reflect.ValueOf(&standard).Elem())
-	derived := Setup{Lock: lock.Config{TTL: setup.Lock.TTL},
+	derived := Setup{Lock: lock.Config{TTL: setup.Lock.TTL, Clients: setup.Lock.Clients},
 		Fencing: Fencing{Tokens: setup.Fencing.Tokens}, Workload: workload.Plan{Kind: setup.Workload.Kind}}
 	derived.derive()
 	standard.Fencing.Check, standard.GrantWithin, standard.Resource.Kind = derived.Fencing.Check, derived.GrantWithin, derived.Resource.Kind

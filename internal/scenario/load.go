@@ -184,7 +184,7 @@ func (s *Setup) derive() {
 		s.Resource.Kind = s.Workload.Workload().Resource
 	}
 	if s.GrantWithin == 0 {
-		s.GrantWithin = s.Lock.TTL + 2*time.Second
+		s.GrantWithin = s.Lock.LongestTTL() + 2*time.Second
 	}
 }
 

@@ -49,7 +49,7 @@ type Setup struct {
 	// CommandsWithin bounds a rate; no verdict follows from it.
 	CommandsWithin int           `yaml:"commands_within" doc:"a client that sends more commands a second than this while it waits for the lock, or holds it, is called busy, where commands are recorded; 0: there is no bound" max:"1000000" default:"0"`
 	MostOvertakes  int           `yaml:"most_overtakes" doc:"how many grants to clients that asked later a client that waits may bear at most, whatever the lock promises (property fairness); by default it is not asked, but none if lock.fair" max:"100000"`
-	GrantWithin    time.Duration `yaml:"grant_within" doc:"the liveness properties demand that the lock is granted within this time; by default the ttl and two seconds" max:"10m"`
+	GrantWithin    time.Duration `yaml:"grant_within" doc:"the liveness properties demand that the lock is granted within this time; by default the longest ttl of a client and two seconds" max:"10m"`
 	HealAfter      time.Duration `yaml:"heal_after" doc:"everything heals at this time of the run at the latest; without it, when no client can go on by itself" max:"1h"`
 	TimeLimit      time.Duration `yaml:"time_limit" doc:"the run is ended, undecided, after this time" min:"100ms" max:"1h" default:"30s"`
 }

@@ -167,6 +167,20 @@ var refusals = map[string]struct{ text, want string }{
 	"stall's options":      {small + "faults: [{at: 1s, stall: {delay: 1s}}]", `unknown key "delay"`},
 	"two faults":           {small + "faults: [{at: 1s, pause: {client: c1}, kill: {node: A}}]", "one entry holds one fault"},
 
+	"differs, and is nobody": {differing("c3: {ttl: 2s}"), "2:53: lock.clients.c3: there is no such client, but 2 clients"},
+	"differs, and is a node": {differing("A: {ttl: 2s}"), `lock.clients.A: "A" does not match`},
+	"differs in nothing":     {differing("c2: {ttl: 1s}"), "lock.clients.c2: its lock is as that of the others"},
+	"differs in an unknown":  {differing("c2: {attempts: 1}"), `unknown key "attempts"`},
+	"differs in a short ttl": {differing("c2: {ttl: 50ms}"), "lock.clients.c2.ttl: 50ms is not longer than the node_timeout 50ms"},
+	"differs in a rule":      {differing("c2: {switches: {quorum: reachable}}"), "lock.clients.c2.switches.quorum: set-nx-px has no such rule"},
+	"differs in a lock":      {differing("c2: {algorithm: set-nx-pxx}"), `lock.clients.c2.algorithm: no lock algorithm "set-nx-pxx"`},
+	"differs in its kind":    {differing("c2: {algorithm: semaphore}"), "lets others in beside one client"},
+	"differs without a ttl":  {"name: x\nlock: {algorithm: watchdog, ttl: none, clients: {c2: {ttl: 1s}}}", "lock.clients.c2.ttl: the lock has no ttl"},
+	"differs, and is a program": {"name: x\nlock: {program: {command: [x]}, clients: {c2: {algorithm: redlock}}}",
+		"lock.clients.c2.algorithm: the lock is a program"},
+	"differs in the slot": {"name: x\nnodes: {topology: cluster}\nlock: {algorithm: set-nx-px, clients: {c2: {key: old}}}",
+		"in a Redis Cluster it is in another slot"},
+
 	"no command":        {"name: x\nlock: {program: {}}", `2:17: lock.program: "command" is missing`},
 	"an empty command":  {"name: x\nlock: {program: {command: []}}", "2:27: lock.program.command: want at least 1 entry, got 0"},
 	"an empty word":     {"name: x\nlock: {program: {command: ['']}}", "2:28: lock.program.command[0]: shorter than 1 byte"},
@@ -187,6 +201,11 @@ var refusals = map[string]struct{ text, want string }{
 	"demands twice":       {small + "demands: {exclusive-lease: [session, session]}", `"session" is given twice`},
 	"demands of what":     {small + "demands: {exclusive-leese: holds}", `hint: did you mean "exclusive-lease"?`},
 	"demands, no variant": {small + "variants: {a: {}}\ndemands: {exclusive-lease: holds}", `unknown key "exclusive-lease"`},
+}
+
+// differing is a scenario in which clients differ.
+func differing(clients string) string {
+	return "name: x\nlock: {algorithm: set-nx-px, ttl: 1s, clients: {" + clients + "}}\nnodes: {count: 1}\n"
 }
 
 // program is a scenario with a lock program.

@@ -28,12 +28,16 @@ func NewAbilities(keys program.Patterns) *Abilities {
 	return &Abilities{keys: keys, scripts: make(map[nodeScript]command.Can), libraries: make(map[string][]string)}
 }
 
-// Abilities are those of the commands of a run in which the lock's key is called so; nil: no message is waited for because of them.
-func (s *Spec) Abilities(key string) *Abilities {
+// Abilities are those of the commands of a run in which the lock's keys are called so; nil: no message is waited for because of them.
+func (s *Spec) Abilities(keys ...string) *Abilities {
 	if !slices.ContainsFunc(s.Messages, func(p Pattern) bool { return p.Can != 0 }) {
 		return nil
 	}
-	return NewAbilities(program.PatternsFor(key, append([]string{program.KeyPattern}, s.LockKeys...)))
+	var list program.Patterns
+	for _, key := range keys {
+		list = append(list, program.PatternsFor(key, append([]string{program.KeyPattern}, s.LockKeys...))...)
+	}
+	return NewAbilities(list)
 }
 
 // ofBuiltIn are the scripts of the built-in locks, which their clients make known to the nodes before a run.

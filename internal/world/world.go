@@ -83,9 +83,17 @@ func (s *Spec) Shares() bool { return s.Modes || s.Lock.Permits > 0 }
 
 // LockOf is the lock as a client asks for it.
 func (s *Spec) LockOf(client string) lock.Config {
-	c := s.Lock
+	c := s.Lock.For(client)
 	c.Shared = slices.Contains(s.Readers, client)
 	return c
+}
+
+// KeyPatterns tell the keys of the lock, whichever client's.
+func (s *Spec) KeyPatterns(patterns ...string) (list program.Patterns) {
+	for _, key := range s.Lock.Keys() {
+		list = append(list, program.PatternsFor(key, patterns)...)
+	}
+	return list
 }
 
 // LockSlot is the slot of the lock's key, where the nodes are a Redis Cluster.

@@ -54,16 +54,18 @@ func (f *Facts) readPromises() {
 	}
 }
 
-// GivenTTL is the TTL that the lock was given, Forever if none was; 0: the history does not say it.
-func (f *Facts) GivenTTL() time.Duration {
+// GivenTTL is the TTL that the lock of a client was given, Forever if none was; 0: the history does not say it of all clients.
+func (f *Facts) GivenTTL(client string) time.Duration {
 	if f.Endless() {
 		return Forever
 	}
-	ttl, extra := f.History.Header.TTL, f.History.Header.TTLExtra
-	if extra < 0 || extra > ttl {
-		return 0
+	h := &f.History.Header
+	for _, l := range h.Differ {
+		if l.GivenTTL() <= 0 {
+			return 0
+		}
 	}
-	return time.Duration(ttl - extra)
+	return time.Duration(h.LockOf(client).GivenTTL())
 }
 
 // collectCommands finds the commands of each client. What has no client was done by nobody that is known.
@@ -137,12 +139,12 @@ func (f *Facts) commandsFor(g *Grant) []int {
 // observation can come late: so where a quorum was not asked by the events before the answer, the
 // first later one counts with which it was, if its command left before the answer.
 func (f *Facts) promiseFromCommands(g *Grant, events []int) (own bool) {
-	ttl, quorum := f.GivenTTL(), f.History.Header.Quorum
+	ttl, quorum := f.GivenTTL(g.Client), f.History.Header.Quorum
 	if ttl <= 0 {
 		f.noteUnknownPromise(g.Return, "the history does not say the TTL that the lock was given")
 		return false
 	}
-	asked, since, now := f.newNodeRequests(), NeverAsked, NeverAsked
+	asked, since, now := f.newNodeRequests(g.Client), NeverAsked, NeverAsked
 	for _, i := range events {
 		if i > g.Return && since == NeverAsked && now != NeverAsked {
 			since, own = now, f.beginPromise(g, now, true)
@@ -180,7 +182,7 @@ func (f *Facts) beginPromise(g *Grant, from time.Duration, asked bool) (own bool
 	}
 	own = asked || g.Outer < 0
 	if own {
-		g.Until = Promise{addUpToForever(from, f.GivenTTL()), true}
+		g.Until = Promise{addUpToForever(from, f.GivenTTL(g.Client)), true}
 	}
 	return own
 }
@@ -219,8 +221,9 @@ func (f *Facts) eventBeforeFirstCommand(g *Grant, events []int) int {
 
 // nodeRequests is what the commands of a grant's client asked of each node, key by key.
 type nodeRequests struct {
-	facts *Facts
-	nodes map[string]map[string]keyRequest
+	facts  *Facts
+	client string
+	nodes  map[string]map[string]keyRequest
 }
 
 // keyRequest is what a client asked of a key: since when it has it, and until when.
@@ -229,8 +232,8 @@ type keyRequest struct{ since, until time.Duration }
 // NeverAsked is since when it has a key that it did not ask for, or took back.
 const NeverAsked = time.Duration(math.MinInt64)
 
-func (f *Facts) newNodeRequests() *nodeRequests {
-	return &nodeRequests{f, make(map[string]map[string]keyRequest)}
+func (f *Facts) newNodeRequests(client string) *nodeRequests {
+	return &nodeRequests{f, client, make(map[string]map[string]keyRequest)}
 }
 
 // add takes in an event. What gives an end to a key without one belongs to the command that set it, and what leaves the end as it is to the
@@ -289,7 +292,7 @@ func (f *Facts) AskedTooLittle(g *Grant) (asked bool, short int) {
 	}
 	events, quorum := f.commandsFor(g), f.History.Header.Quorum
 	last := f.lastBeforeAnswer(g, events)
-	requests, little := f.newNodeRequests(), -1
+	requests, little := f.newNodeRequests(g.Client), -1
 	for n, i := range events {
 		if f.isAfterLoss(g, i) {
 			break
@@ -347,21 +350,21 @@ func (a *nodeRequests) countNodes() (all, enough int) {
 
 // isTooLittle reports that a key is asked for for less than the TTL.
 func (a *nodeRequests) isTooLittle(k keyRequest) bool {
-	return addUpToForever(k.until, a.facts.ttlAllowance()) < addUpToForever(k.since, a.facts.GivenTTL())
+	return addUpToForever(k.until, a.facts.ttlAllowance(a.client)) < addUpToForever(k.since, a.facts.GivenTTL(a.client))
 }
 
 // ttlAllowance is by how much less than its TTL a lock may ask for: a tenth, for clocks that run at other rates, or the step of its ends;
 // nothing, if its keys are to have no end.
-func (f *Facts) ttlAllowance() time.Duration {
+func (f *Facts) ttlAllowance(client string) time.Duration {
 	if f.Endless() {
 		return 0
 	}
-	return max(f.GivenTTL()/10, time.Duration(f.History.Header.TTLStep))
+	return max(f.GivenTTL(client)/10, time.Duration(f.History.Header.LockOf(client).TTLStep))
 }
 
-// LatestTrueEnd is the latest end of a validity that may be told of a lock which was asked for at an instant.
-func (f *Facts) LatestTrueEnd(asked time.Duration) time.Duration {
-	return addUpToForever(addUpToForever(asked, f.GivenTTL()), f.ttlAllowance())
+// LatestTrueEnd is the latest end of a validity that may be told of a lock which a client asked for at an instant.
+func (f *Facts) LatestTrueEnd(client string, asked time.Duration) time.Duration {
+	return addUpToForever(addUpToForever(asked, f.GivenTTL(client)), f.ttlAllowance(client))
 }
 
 // ofAnotherTry reports that an event has another owner value than a grant tells: it is late, of a try that had failed.
@@ -373,7 +376,7 @@ func (f *Facts) ofAnotherTry(g *Grant, i int) bool {
 // AskedSince is since when the client of a grant asked for the lock by what it did before the
 // answer; NeverAsked: it asked fewer nodes than a quorum.
 func (f *Facts) AskedSince(g *Grant) time.Duration {
-	asked, answered := f.newNodeRequests(), f.newNodeRequests()
+	asked, answered := f.newNodeRequests(g.Client), f.newNodeRequests(g.Client)
 	for _, i := range f.commandsFor(g) {
 		switch {
 		case i < g.Return:

@@ -22,9 +22,38 @@ func (f *Facts) Endless() bool {
 	return f.History.Header.Lease == history.LeaseNone && f.History.Header.TTL <= 0
 }
 
+// TTL is for how long the keys of a client's lock live; 0: the history does not say it of all clients.
+func (f *Facts) TTL(client string) time.Duration {
+	h := &f.History.Header
+	for _, l := range h.Differ {
+		if l.TTL <= 0 {
+			return 0
+		}
+	}
+	return time.Duration(h.LockOf(client).TTL)
+}
+
+// LongestTTL is the longest TTL of a client.
+func (f *Facts) LongestTTL() time.Duration {
+	longest := f.TTL("")
+	for client := range f.History.Header.Differ {
+		longest = max(longest, f.TTL(client))
+	}
+	return longest
+}
+
+// Renews reports that the lock of some client renews itself.
+func (f *Facts) Renews() bool {
+	renews := f.History.Header.Renews
+	for _, l := range f.History.Header.Differ {
+		renews = renews || l.Renews
+	}
+	return renews
+}
+
 // leaseEnd is when the lease of a key-set is over.
 func (f *Facts) leaseEnd(set int) time.Duration {
-	return f.SentAt(set) + time.Duration(f.History.Header.TTL)
+	return f.SentAt(set) + f.TTL(f.Event(set).Value.Client)
 }
 
 // LeaseMayBeOverAt is the first instant at which others may find the lease of a key-set over. Its client computed the end before
@@ -38,7 +67,7 @@ func (f *Facts) LeaseMayBeOverAt(set int) time.Duration {
 	if g := f.GrantOf(attempt); g != nil && g.End >= 0 && f.SentAt(set) >= f.At(g.End) {
 		return math.MinInt64
 	}
-	return f.mayBeOver(f.At(f.Ops[attempt].Call), f.leaseEnd(set))
+	return f.mayBeOver(f.Ops[attempt].Process, f.At(f.Ops[attempt].Call), f.leaseEnd(set))
 }
 
 // heldUntil is the end of a promise that was told in an event, or the instant from which on others may find the lease over, as
@@ -54,12 +83,12 @@ func (f *Facts) heldUntil(g *Grant, p Promise, told int) Promise {
 	for first.Outer >= 0 {
 		first = &f.Grants[first.Outer]
 	}
-	return Promise{f.mayBeOver(f.At(first.Call), p.End), true}
+	return Promise{f.mayBeOver(g.Client, f.At(first.Call), p.End), true}
 }
 
 // mayBeOver is the first instant at which a lease with such an end may be over, of a client that asked for the lock at an instant.
-func (f *Facts) mayBeOver(asked, end time.Duration) time.Duration {
-	ttl := time.Duration(f.History.Header.TTL)
+func (f *Facts) mayBeOver(client string, asked, end time.Duration) time.Duration {
+	ttl := f.TTL(client)
 	return min(end, max(asked+ttl, end-ttl/2))
 }
 

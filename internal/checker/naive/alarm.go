@@ -8,7 +8,7 @@ import (
 
 // noFalseAlarm: "A holder that has its lock is not told that it has lost it."
 func (t *terms) noFalseAlarm() answer {
-	if !t.oneLock() || t.header.TTL <= 0 || t.leased() {
+	if !t.oneLock() || t.ttl("") <= 0 || t.leased() {
 		return cannotTell
 	}
 	violated, chances := false, false
@@ -34,7 +34,7 @@ func (t *terms) noFalseAlarm() answer {
 
 // falseAt: the rest of what must be true of an alarm in event i.
 func (t *terms) falseAt(g *grant, i int) bool {
-	ttl, at := t.header.TTL, t.time(i)
+	ttl, at := t.ttl(g.client), t.time(i)
 	// "The client was not struck from a TTL before the alarm to the alarm."
 	if t.struckIn(g.client, at-ttl, at) {
 		return false
@@ -108,7 +108,7 @@ func (t *terms) toldUntil(g *grant, i int) history.Int {
 // is the client's own".
 func (t *terms) goesSoon(client, node string, i int) bool {
 	at := t.time(i)
-	for k := i + 1; k < len(t.events) && t.time(k) <= at+t.header.TTL/10; k++ {
+	for k := i + 1; k < len(t.events) && t.time(k) <= at+t.ttl(client)/10; k++ {
 		e := &t.events[k]
 		if (aboutKey(e.F) || e.F == history.KeyUnclear) && e.Process == node && t.ofLock(k) {
 			return e.Value.Client != client

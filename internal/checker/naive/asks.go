@@ -8,13 +8,15 @@ import (
 
 // asksItsTTL: "No grant's client asks for too little."
 func (t *terms) asksItsTTL() answer {
-	ttl := t.givenTTL()
-	// "Without a TTL: no key that it asks for has an end. Read "for ever" for "an instant that is not earlier than the TTL after"."
-	if t.endless() {
-		ttl = forever
-	}
-	if t.header.Quorum <= 0 || ttl <= 0 || t.leased() {
+	if t.header.Quorum <= 0 || t.givenTTL("") <= 0 && !t.endless() || t.leased() {
 		return cannotTell
+	}
+	// "Without a TTL: no key that it asks for has an end. Read "for ever" for "an instant that is not earlier than the TTL after"."
+	given := func(client string) int64 {
+		if t.endless() {
+			return forever
+		}
+		return t.givenTTL(client)
 	}
 	violated, chances := false, false
 	for _, g := range t.grants {
@@ -34,7 +36,7 @@ func (t *terms) asksItsTTL() answer {
 		for i := last; i >= 0 && i < len(t.events); i++ {
 			// "Events count no more that stand after the client was told of the loss"
 			if (t.asks(g, i) || t.takesBack(g, i)) && !t.toldBefore(g, i) {
-				all, enough := t.nodesAsked(g, i+1, ttl)
+				all, enough := t.nodesAsked(g, i+1, given(g.client))
 				violated = violated || all >= t.header.Quorum && enough < t.header.Quorum
 				// "Chances: grants whose client asks for a quorum of nodes then."
 				chances = chances || i == last && all >= t.header.Quorum
@@ -63,7 +65,7 @@ func (t *terms) toldBefore(g *grant, i int) bool {
 func (t *terms) nodesAsked(g *grant, before int, ttl int64) (all, enough int) {
 	// "of the node's keys, one at least is asked for until an instant that is not earlier than the TTL after it, less the allowance: a tenth
 	// of the TTL, or `ttl_step` if that is more"
-	allowed := max(ttl/10, t.header.TTLStep)
+	allowed := max(ttl/10, t.step(g.client))
 	if t.endless() { // "and no allowance"
 		allowed = 0
 	}
@@ -92,8 +94,7 @@ func (t *terms) bentNode(node string) bool {
 
 // trueValidity: "A validity that a lock program tells is true."
 func (t *terms) trueValidity() answer {
-	ttl := t.givenTTL()
-	if t.header.Quorum <= 0 || ttl <= 0 || t.endless() {
+	if t.header.Quorum <= 0 || t.givenTTL("") <= 0 || t.endless() {
 		return cannotTell
 	}
 	violated, chances := false, false
@@ -118,8 +119,8 @@ func (t *terms) trueValidity() answer {
 			late := some && v.At().V() < last.since
 			return v.At().V() <= g.ret && (v.Owner == "" || g.said.Owner == "" || v.Owner == g.said.Owner) && !late
 		})
-		asked := since > math.MinInt64
-		violated = violated || told.V() <= g.ret || asked && told.V() > later(later(since, ttl).V(), max(ttl/10, t.header.TTLStep)).V()
+		asked, ttl := since > math.MinInt64, t.givenTTL(g.client)
+		violated = violated || told.V() <= g.ret || asked && told.V() > later(later(since, ttl).V(), max(ttl/10, t.step(g.client))).V()
 		// "Chances: grants that told a `valid_until` and are judged, if the client asks for a quorum of nodes."
 		chances = chances || asked
 	}

@@ -56,7 +56,7 @@ func (t *terms) setSeenLate(g *grant, release *op) (late bool) {
 // nothing-stays demands, and the answer to this release is the one at which the attempts of the key are over", with refused commands as
 // no disturbance. stayed: one that was answered in any way did.
 func (t *terms) leftAtRelease() (left, stayed bool) {
-	if t.mayStay() <= 0 || t.leased() {
+	if t.mayStay("") <= 0 || t.leased() {
 		return false, false
 	}
 	for _, p := range t.ops {

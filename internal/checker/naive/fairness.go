@@ -47,7 +47,13 @@ func (t *terms) asksLater(o, p *op) bool {
 	return o.client != p.client && o.lock == p.lock && o.call-p.call > t.allowance()
 }
 
-func (t *terms) allowance() int64 { return orElse(t.header.TTL, t.bound) / 10 }
+func (t *terms) allowance() int64 {
+	longest := t.ttl("") // "of the longest one, where clients differ in it"
+	for client := range t.header.Differ {
+		longest = max(longest, t.ttl(client))
+	}
+	return orElse(longest, t.bound) / 10
+}
 
 // goingOnTo: "It is *going on* from its invocation to its completion, or else to the client's next `acquire`."
 func (t *terms) goingOnTo(p *op) int64 {

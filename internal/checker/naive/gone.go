@@ -314,7 +314,7 @@ func (t *terms) comesLate(g *grant, i int) bool {
 
 // toldWhenLost: "A client whose lock is gone is told so within one TTL in which it is not stopped."
 func (t *terms) toldWhenLost() answer {
-	if !t.oneLock() || t.header.TTL <= 0 {
+	if !t.oneLock() || t.ttl("") <= 0 {
 		return cannotTell
 	}
 	violated, chances := false, false
@@ -331,12 +331,12 @@ func (t *terms) toldWhenLost() answer {
 				}
 				// "or from the end of the validity that it was told"
 				from, to := t.time(since), min(t.time(i), t.knowsEnd(g))
-				violated = violated || i <= told && to-from-t.stopped(g.client, from, to) > t.header.TTL
+				violated = violated || i <= told && to-from-t.stopped(g.client, from, to) > t.ttl(g.client)
 				// "Chances: grants whose lock was gone when their client was told of the loss, while it
 				// believed. Also grants whose lock was gone for longer than the TTL while the client believed: only
 				// the end of its validity told it, or a loss that it was told of before the lock was gone."
 				from, to = t.time(since), t.time(i)
-				chances = chances || i == told || to-from-t.stopped(g.client, from, to) > t.header.TTL
+				chances = chances || i == told || to-from-t.stopped(g.client, from, to) > t.ttl(g.client)
 			} else {
 				since = -1
 			}
@@ -371,7 +371,7 @@ func (t *terms) wasThere(g *grant, i int) bool {
 // asked promise."
 func (t *terms) knowsEnd(g *grant) int64 {
 	if !g.until.IsSet() {
-		if until, promised := g.promise(none); promised && len(t.counted(g)) == 0 && !t.header.Renews {
+		if until, promised := g.promise(none); promised && len(t.counted(g)) == 0 && !t.renews(g.client) {
 			return until
 		}
 		return forever
@@ -382,7 +382,7 @@ func (t *terms) knowsEnd(g *grant) int64 {
 	}
 	until := min(g.until.V(), lost)
 	if !g.said.ValidUntil().IsSet() {
-		if len(t.counted(g)) > 0 || t.header.Renews {
+		if len(t.counted(g)) > 0 || t.renews(g.client) {
 			return forever
 		}
 		return until

@@ -15,12 +15,34 @@ func (t *terms) byClock() bool { return t.leased() || t.header.Lease == "clock" 
 // endless: "Without a TTL. If the header says `"lease":"none"`, and has no `ttl`, the lock was given no TTL".
 func (t *terms) endless() bool { return t.header.Lease == "none" && t.header.TTL <= 0 }
 
+// ttl: "Where this page speaks of the TTL, that of the client counts which it is about." "If the header says the TTL of some clients alone,
+// the history does not say the TTL."
+func (t *terms) ttl(client string) int64 {
+	for _, l := range t.header.Differ {
+		if l.TTL <= 0 {
+			return 0
+		}
+	}
+	if l, differs := t.header.Differ[client]; differs {
+		return l.TTL
+	}
+	return t.header.TTL
+}
+
+// renews: "So it is with `renews`".
+func (t *terms) renews(client string) bool {
+	if l, differs := t.header.Differ[client]; differs {
+		return l.Renews
+	}
+	return t.header.Renews
+}
+
 // mayStay: "no-orphan-lock and nothing-stays measure by `grant_within`, where they measure by the TTL otherwise."
-func (t *terms) mayStay() int64 {
+func (t *terms) mayStay(client string) int64 {
 	if t.endless() {
 		return t.bound
 	}
-	return t.header.TTL
+	return t.ttl(client)
 }
 
 // sent is the `at` of an event, or else its stamp.
@@ -32,7 +54,7 @@ func (t *terms) sent(i int) int64 {
 }
 
 // leaseEnd: "The lease of a `key-set` of a client lasts for the TTL from the `at` of the event; from its stamp, if it has none."
-func (t *terms) leaseEnd(i int) int64 { return t.sent(i) + t.header.TTL }
+func (t *terms) leaseEnd(i int) int64 { return t.sent(i) + t.ttl(t.events[i].Value.Client) }
 
 // mayBeOver is from when on a lease may be over.
 func (t *terms) mayBeOver(i int) int64 {
@@ -50,7 +72,7 @@ func (t *terms) mayBeOver(i int) int64 {
 	}
 	// "from half a TTL before its end, but not before a TTL has passed since the invocation of the attempt that the `key-set`
 	// belongs to. From that instant on, or else from its end, the lease may be over."
-	return min(max(t.leaseEnd(i)-t.header.TTL/2, p.call+t.header.TTL), t.leaseEnd(i))
+	return min(max(t.leaseEnd(i)-t.ttl(p.client)/2, p.call+t.ttl(p.client)), t.leaseEnd(i))
 }
 
 // isNobodysFault: "With a lease by the client's clock, this counts only before the lease of the key may be over: that of the `key-set` by

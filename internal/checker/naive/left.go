@@ -18,7 +18,7 @@ func (t *terms) nothingStays() answer {
 			chances = chances || min(known, t.last) > until
 		}
 	}
-	if t.mayStay() <= 0 || t.leased() || !t.oneLock() {
+	if t.mayStay("") <= 0 || t.leased() || !t.oneLock() {
 		return cannotTell
 	}
 	return found(violated, chances && t.unclear() == len(t.events))
@@ -46,10 +46,10 @@ func (t *terms) ownLives() (list []int) {
 func (t *terms) toBeGone(set int, attempts []*op, disturbing history.Does, however bool) (until int64, ok bool) {
 	first, over, ok := t.over(attempts, t.setAs(set), however)
 	// "They are over at the last of these answers. A key that was set later lives from then."
-	until = max(over, t.time(set)) + t.mayStay()/2
+	client := t.whoseOf(set).client
+	until = max(over, t.time(set)) + t.mayStay(client)/2
 	// "From the first invocation of these attempts until half a TTL after they were over, or after the key was set if that was
 	// later, the client was not struck, and what it and the node told one another was undisturbed."
-	client := t.whoseOf(set).client
 	return until, ok && !t.struckIn(client, first, until) && !t.disturbedBy(disturbing, client, t.events[set].Process, first, until)
 }
 

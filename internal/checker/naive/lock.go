@@ -103,7 +103,7 @@ func (t *terms) heldUntil(g *grant, until int64) int64 {
 	if t.header.Quorum == 0 || word || t.endless() || !t.byClock() {
 		return until
 	}
-	return min(until, max(until-t.header.TTL/2, g.call+t.header.TTL))
+	return min(until, max(until-t.ttl(g.client)/2, g.call+t.ttl(g.client)))
 }
 
 // cut leaves holds out that are none: "A promise that ended before its grant or renewal was answered, or in that instant, is no hold."
@@ -456,16 +456,16 @@ func (t *terms) noOrphanLock() answer {
 				since = max(since, t.time(l.renewed))
 			}
 		}
-		violated = violated || l.to-since > t.mayStay()
+		violated = violated || l.to-since > t.mayStay(t.ownerOf(i))
 		// "Chances: keys that their owner no longer wanted for longer than the TTL before the run ended, if what is known of the
 		// key did not end within that TTL. Also keys without a TTL whose owner was killed."
 		known, forgotten := t.forgets(i)
-		chances = chances || min(known, l.known)-since > t.mayStay() || killed && l.endless && !forgotten
+		chances = chances || min(known, l.known)-since > t.mayStay(t.ownerOf(i)) || killed && l.endless && !forgotten
 		// "A key that has no TTL, that nobody deleted, and that its owner no longer wants
 		// because it was killed, is a violation at once."
 		violated = violated || killed && l.endless && l.left
 	}
-	if t.mayStay() <= 0 {
+	if t.mayStay("") <= 0 {
 		return cannotTell
 	}
 	return found(violated, chances && t.unclear() == len(t.events))

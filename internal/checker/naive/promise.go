@@ -83,7 +83,7 @@ func (t *terms) promises() {
 
 // promisesWhatWasGiven: "the header's `ttl` less its `ttl_extra`. It counts from when the lock asked its nodes for it."
 func (t *terms) promisesWhatWasGiven(g *grant) {
-	ttl := t.givenTTL()
+	ttl := t.givenTTL(g.client)
 	t.mayHaveAskedUnseen(g)
 	// "The promise is not known if the history does not say the TTL."
 	if ttl <= 0 {
@@ -126,12 +126,32 @@ func (t *terms) promisesWhatWasGiven(g *grant) {
 	slices.SortFunc(g.renewals, func(a, b *op) int { return a.answered - b.answered })
 }
 
-// givenTTL: "the header's `ttl` less its `ttl_extra`. The history does not say the TTL if `ttl_extra` is not within it."
-func (t *terms) givenTTL() int64 {
-	if t.header.TTLExtra < 0 || t.header.TTLExtra > t.header.TTL {
-		return 0
+// givenTTL: "the header's `ttl` less its `ttl_extra`. The history does not say the TTL if `ttl_extra` is not within it." So it is
+// with those of clients that differ: "If the header says the TTL of some clients alone, the history does not say the TTL."
+func (t *terms) givenTTL(client string) int64 {
+	given := func(ttl, extra int64) int64 {
+		if extra < 0 || extra > ttl {
+			return 0
+		}
+		return ttl - extra
 	}
-	return t.header.TTL - t.header.TTLExtra
+	for _, l := range t.header.Differ {
+		if given(l.TTL, l.TTLExtra) <= 0 {
+			return 0
+		}
+	}
+	if l, differs := t.header.Differ[client]; differs {
+		return given(l.TTL, l.TTLExtra)
+	}
+	return given(t.header.TTL, t.header.TTLExtra)
+}
+
+// step is the `ttl_step` of a client's lock.
+func (t *terms) step(client string) int64 {
+	if l, differs := t.header.Differ[client]; differs {
+		return l.TTLStep
+	}
+	return t.header.TTLStep
 }
 
 // later is an instant that lies so much later.

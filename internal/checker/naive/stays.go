@@ -11,15 +11,20 @@ import (
 // the TTL, if clients asked for more than one lock, if it is not known who is to blame for a lock that was gone, or if a key
 // of the lock was ever unclear."
 func (t *terms) staysHeld() answer {
-	if !t.header.Renews || t.header.TTL <= 0 || !t.oneLock() || t.leased() {
+	renews := t.header.Renews
+	for client := range t.header.Differ {
+		renews = renews || t.renews(client)
+	}
+	if !renews || t.ttl("") <= 0 || !t.oneLock() || t.leased() {
 		return cannotTell
 	}
 	violated, chances, nobodyToBlame := false, false, false
 	for _, g := range t.grants {
-		// "Re-entries are not judged."
-		if g.outer != nil {
+		// "Re-entries are not judged", nor are grants of clients whose lock does not renew.
+		if g.outer != nil || !t.renews(g.client) {
 			continue
 		}
+		ttl := t.ttl(g.client)
 		excused := t.excusedFrom(g)
 		// "Only the first event counts after which the lock of a grant is gone."
 		goes := g.answered
@@ -35,8 +40,8 @@ func (t *terms) staysHeld() answer {
 			if last < len(t.events) {
 				until = t.time(last)
 			}
-			chances = chances || last > g.answered && t.wasThere(g, last) && until-g.ret > t.header.TTL
-		case 10*t.stalls(t.time(goes)-2*t.header.TTL, t.time(goes)) >= t.header.TTL:
+			chances = chances || last > g.answered && t.wasThere(g, last) && until-g.ret > ttl
+		case 10*t.stalls(t.time(goes)-2*ttl, t.time(goes)) >= ttl:
 			nobodyToBlame = true
 		default:
 			violated = true

@@ -3,8 +3,6 @@ package live
 import (
 	"fmt"
 	"strings"
-
-	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 )
 
 // warmUpKey and the name of a client are the key that its lock program takes before the run, so that what it loads when it locks for the
@@ -15,7 +13,7 @@ const warmUpKey = "warm-up-"
 // lock itself before the run have loaded all then.
 func (w *World) warms() bool {
 	return w.spec.Lock.Program != nil && !w.spec.WarmUp && w.spec.LockStore == "" && w.observation.Strangers.Fresh &&
-		!program.PatternsFor(w.spec.Lock.Key, w.spec.LockKeys).Fit(warmUpKey+"c1")
+		!w.spec.KeyPatterns(w.spec.LockKeys...).Fit(warmUpKey+"c1")
 }
 
 // dropWarmUp deletes what the warm-up has left on the nodes.

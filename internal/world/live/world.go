@@ -154,7 +154,7 @@ func (w *World) build(o Options) (err error) {
 // makeObservers makes what sees the nodes and what reads the links to them. The history calls the lock's key shown. External: the
 // nodes are servers of others.
 func (w *World) makeObservers(external bool, shown string) {
-	w.observation = &observe.Observation{Ctx: w.ctx, Key: w.spec.Lock.Key, Shown: shown, Resource: w.spec.Resource, Record: w.recordSeen,
+	w.observation = &observe.Observation{Ctx: w.ctx, Key: w.spec.Lock.Key, Shown: shown, Others: w.spec.Lock.Keys()[1:], Resource: w.spec.Resource, Record: w.recordSeen,
 		Stop: w.Stop, Background: &w.background, Replicated: w.spec.Replicated,
 		Evicts:  external || w.spec.Lock.Program != nil, // which can let a node evict keys
 		Reopens: w.spec.Sentinel != nil, Reopened: w.tellRole}
@@ -188,11 +188,13 @@ func (w *World) makeClients(o Options) (err error) {
 	if w.spec.Lock.Program == nil {
 		return nil
 	}
-	if _, contained := program.Image(w.spec.Lock.Program.Command); contained {
-		if w.engine, err = docker.Connect(w.ctx); err != nil {
-			return err
+	for _, one := range w.spec.Lock.All() {
+		if _, contained := program.Image(one.Program.Command); contained && w.engine == nil {
+			if w.engine, err = docker.Connect(w.ctx); err != nil {
+				return err
+			}
+			w.clients.Containers = w.engine
 		}
-		w.clients.Containers = w.engine
 	}
 	return nil
 }
@@ -390,7 +392,7 @@ func (w *World) strangers(fresh bool) *observe.Strangers {
 		NameAt:     func(from string, n *server.Node) string { return w.reader.NameAt(from, n.Address()) },
 		WallOffset: w.wall,
 		Leased:     w.spec.LockLeased, Permits: w.spec.Lock.Permits > 0,
-		Fresh: fresh, Primary: w.isPrimary, Keys: program.PatternsFor(w.spec.Lock.Key, w.spec.LockKeys)}
+		Fresh: fresh, Primary: w.isPrimary, Keys: w.spec.KeyPatterns(w.spec.LockKeys...)}
 	return s
 }
 
@@ -428,11 +430,11 @@ func (w *World) runWords(shown string) func(words []string) []string {
 			patterns = append(patterns, p)
 		}
 	}
-	called := program.PatternsFor(w.spec.Lock.Key, patterns)
+	called, keys := w.spec.KeyPatterns(patterns...), w.spec.Lock.Keys()
 	return func(words []string) []string {
 		words = slices.Clone(words)
 		for i, word := range words {
-			if i > 0 && (word == w.spec.Lock.Key || called.Fit(word)) {
+			if i > 0 && (slices.Contains(keys, word) || called.Fit(word)) {
 				words[i] = shown
 			}
 		}

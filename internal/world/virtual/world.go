@@ -170,7 +170,7 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 	}
 	w.s.guests, w.s.step = w.guests, w.step
 	w.draws.begin(spec.Seed)
-	w.net, w.abilities, w.booted = w.draws.of(netPart), spec.Abilities(spec.Lock.Key), bootedBefore
+	w.net, w.abilities, w.booted = w.draws.of(netPart), spec.Abilities(spec.Lock.Keys()...), bootedBefore
 	if w.begins = begins(&spec, w.net); w.guests == nil {
 		w.wallZero = w.begins
 	}
@@ -254,7 +254,9 @@ func (w *World) newHost(name string, p world.Persistence) Host {
 		h.watch.key = ""
 	}
 	if w.locks != nil {
-		h.watch.patterns = program.PatternsFor(w.spec.Lock.Key, w.spec.LockKeys)
+		h.watch.patterns = w.spec.KeyPatterns(w.spec.LockKeys...)
+	} else if len(w.spec.Lock.Clients) > 0 {
+		h.watch.patterns = w.spec.KeyPatterns(program.KeyPattern)
 	}
 	return h
 }
@@ -419,7 +421,7 @@ func (w *World) Again(messages world.Patterns) error {
 		return errors.New("models of sentinels remember instants of a run")
 	}
 	w.spec.Messages, w.lastGrant = messages, nil
-	w.abilities = w.spec.Abilities(w.spec.Lock.Key)
+	w.abilities = w.spec.Abilities(w.spec.Lock.Keys()...)
 	if w.locks == nil {
 		w.booted += w.s.now
 	}

@@ -220,8 +220,8 @@ func (w *nodeWatch) logOf(key string) keylog.Log {
 			WallOffset: func() time.Duration { offset, _ := s.WallOffset(); return offset },
 			Served:     func(key string) string { return s.Served(w.n.Name, key) }}
 	}
-	if key == w.o.Key {
-		k.Shown = w.o.Shown
+	if key == w.o.Key || slices.Contains(w.o.Others, key) {
+		k.Shown = strings.TrimPrefix(key, strings.TrimSuffix(w.o.Key, w.o.Shown))
 	}
 	return k
 }
@@ -254,7 +254,7 @@ func (o *Observation) nodeWatch(n *server.Node) (*nodeWatch, error) {
 // were found there before it died.
 func (o *Observation) keys(node string) []string {
 	if o.Strangers == nil {
-		return []string{o.Key}
+		return append([]string{o.Key}, o.Others...)
 	}
 	list := o.Strangers.Keys.Names()
 	for _, key := range o.names[node] {

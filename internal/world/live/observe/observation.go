@@ -20,7 +20,9 @@ type Observation struct {
 	Ctx context.Context
 	// Key is the lock's, Shown what the history calls it.
 	Key, Shown string
-	Resource   resource.Config
+	// Others are further keys of the lock, which clients have that differ.
+	Others   []string
+	Resource resource.Config
 	// Record takes what is seen.
 	Record func(history.Event)
 	// Left is when a command that a stream shows left its client over the connection of a name, in the run's time. since is when the

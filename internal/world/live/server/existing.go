@@ -78,7 +78,7 @@ func openExisting(ctx context.Context, e *Existing, spec *world.Spec) (Host, err
 		h.names = append(h.names, spec.Nodes[i].Name)
 		spec.Nodes[i].Persistence = world.NoPersistence // what they keep is not ours to say
 	}
-	spec.Lock.Key = h.keyPrefix() + spec.Lock.Key
+	spec.Lock = spec.Lock.WithPrefix(h.keyPrefix())
 	if spec.SharedStore {
 		spec.Resource.Key, spec.Resource.LockKey = h.keyPrefix()+spec.Resource.Key, spec.Lock.Key
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
@@ -68,7 +69,14 @@ func (k *Keeper) Open(ctx context.Context, spec world.Spec) (world.World, error)
 
 // fitting is what must be the same of two runs that are made on the same machines.
 func fitting(spec *world.Spec, o *Options) string {
-	return fmt.Sprint(spec.Clients, spec.PerProcess, spec.LockStore, spec.Lock.Program, o.Server, o.Stores, o.Programs, wallOf(spec, o))
+	var programs []lock.Program
+	for _, one := range spec.Lock.All() {
+		if one.Program != nil {
+			programs = append(programs, *one.Program)
+		}
+	}
+	return fmt.Sprint(spec.Clients, spec.PerProcess, spec.LockStore, programs, spec.Lock.Differing(), o.Server, o.Stores, o.Programs,
+		wallOf(spec, o))
 }
 
 // take takes what a run leaves. What cannot be used again ends.

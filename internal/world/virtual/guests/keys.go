@@ -29,8 +29,8 @@ func (g *guests) newKeys(s *redisServer) *keylog.Journal {
 				g.record(e)
 			}
 		}}
-	if g.o.Programs {
-		o.Keys = program.PatternsFor(key, g.spec.LockKeys)
+	if o.Keys = g.spec.KeyPatterns(program.KeyPattern); g.o.Programs {
+		o.Keys = g.spec.KeyPatterns(g.spec.LockKeys...)
 		o.Program = &keylog.Program{Leased: g.spec.LockLeased, Permits: g.spec.Lock.Permits > 0,
 			WallOffset: func() time.Duration { return g.wall + g.began }}
 	}

@@ -31,8 +31,10 @@ func Refusal(spec *world.Spec, o Options) string {
 		if spec.Lock.Program == nil {
 			return "it names no lock program"
 		}
-		if _, contained := program.Image(spec.Lock.Program.Command); contained {
-			return "a lock program in a Docker image runs in real time"
+		for _, one := range spec.Lock.All() {
+			if _, contained := program.Image(one.Program.Command); contained {
+				return "a lock program in a Docker image runs in real time"
+			}
 		}
 		if spec.LockStore == client.Postgres { // its signalfd and its shared futexes are not modelled
 			return "PostgreSQL runs in real time: --world live"

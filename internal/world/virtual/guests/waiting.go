@@ -86,7 +86,9 @@ func (p *lockProgram) rest() {
 
 // quiet is for how long a lock program must do nothing before it is set up again, in its time: a lock that is renewed by mistake is renewed
 // within its time to live.
-func (g *guests) quiet() time.Duration { return min(max(g.spec.Lock.TTL, time.Second), time.Minute) }
+func (g *guests) quiet() time.Duration {
+	return min(max(g.spec.Lock.LongestTTL(), time.Second), time.Minute)
+}
 
 // keepPrograms lets lock programs wait for the next run, if they do nothing meanwhile.
 func (g *guests) keepPrograms() {

@@ -15,10 +15,17 @@ import (
 
 // flagElsewhere says of flags that a command does not have, but that users look for, what does it.
 var flagElsewhere = map[string]string{
-	"sim run --variant":  "sim run runs all variants; sim explain and sim search take one with --variant",
-	"sim run --fault":    "the scenario names its faults: sim list faults lists the kinds; sim search --kinds chooses kinds of random faults",
-	"sim search --fault": "sim search --kinds chooses kinds of faults; sim list faults lists them",
+	"sim search --lock-of":  runsTwo,
+	"sim soak --lock-of":    runsTwo,
+	"sim audit --lock-of":   runsTwo,
+	"sim conform --lock-of": runsTwo,
+	"sim run --variant":     "sim run runs all variants; sim explain and sim search take one with --variant",
+	"sim run --fault":       "the scenario names its faults: sim list faults lists the kinds; sim search --kinds chooses kinds of random faults",
+	"sim search --fault":    "sim search --kinds chooses kinds of faults; sim list faults lists them",
 }
+
+// runsTwo: all else is about one lock.
+const runsTwo = "sim run --lock NEW --lock-of c1=OLD runs two versions of a lock beside each other; this command is about one lock"
 
 // flagError is what the flag parser complains of, in the form of all other complaints: which flag was probably meant, and what its value
 // has to be.

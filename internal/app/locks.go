@@ -68,6 +68,38 @@ func (e *Env) standIn(command string) (*scenario.StandIn, error) {
 	return scenario.NewBuiltIn(config, e.Version), nil
 }
 
+// lockOf gives single clients other locks than the one that is in the place of all, each as CLIENT=LOCK.
+func (e *Env) lockOf(own *scenario.StandIn, list []string) error {
+	if own == nil && len(list) > 0 {
+		return Usagef("--lock-of %s: it is for the lock of --lock, which is not there", list[0]).Hint("--lock names the lock of all other clients")
+	}
+	for _, text := range list {
+		client, command, ok := strings.Cut(text, "=")
+		if !ok || !scenario.IsClientName(client) {
+			return Usagef("--lock-of %s: want a client and its lock", text).Hint("--lock-of c1='LOCK'")
+		}
+		other, err := e.standIn(command)
+		switch {
+		case err != nil:
+			return err
+		case other == nil:
+			return Usagef("--lock-of %s: name a lock", text)
+		case own.Others[client] != nil:
+			return Usagef("--lock-of: %s is given two locks", client)
+		case other.Command() == own.Command():
+			return Usagef("--lock-of %s: that is the lock of all other clients, too", text)
+		case (other.Program == nil) != (own.Program == nil):
+			return Usagef("--lock-of %s: a lock of sim and a lock program do not speak of their grants alike", text).
+				Hint("'sim lock NAME' is a lock of sim as a lock program")
+		}
+		if own.Others == nil {
+			own.Others = make(map[string]*scenario.StandIn)
+		}
+		own.Others[client] = other
+	}
+	return nil
+}
+
 // builtIn is the lock of sim that a command line names, as in "redlock --switch quorum".
 func builtIn(where string, words []string) (lock.Config, error) {
 	flags := pflag.NewFlagSet(words[0], pflag.ContinueOnError)
@@ -141,6 +173,9 @@ func (s *running) enterVirtual(ctx context.Context, list []*scenario.Scenario, o
 	var locks []virtualLock
 	if own != nil {
 		locks = append(locks, virtualLock{"--lock", own.Program})
+		for _, other := range own.Others {
+			locks = append(locks, virtualLock{"--lock-of", other.Program})
+		}
 	} else {
 		for _, sc := range list {
 			for i := range sc.Variants {

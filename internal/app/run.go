@@ -121,6 +121,9 @@ func (s *running) settle(ctx context.Context) (err error) {
 	if s.own, err = s.standIn(r.Lock); err != nil {
 		return err
 	}
+	if err := s.lockOf(s.own, r.LockOf); err != nil {
+		return err
+	}
 	s.place = place{world: &r.World, nodes: &r.Nodes, redis: r.Redis}
 	if err := s.Env.settle(ctx, &s.place, request.Live, []*scenario.StandIn{s.own}, s.listener); err != nil {
 		return err

@@ -25,6 +25,7 @@ const (
 	keepsOwn        cause = "that a lock leaves its own keys alone while its client holds it"
 	lateDelete      cause = "that a late release of one attempt leaves the keys of the next alone"
 	setOnce         cause = "that a key of the lock is set only where there is none"
+	oneKey          cause = "that all clients have one key for the lock"
 	backedByKey     cause = "that a client which believes in a grant has keys for it"
 	renewedInTime   cause = "that a renewal counts only where enough nodes took it in time"
 	countsEarly     cause = "that a promise counts from before its request was sent"

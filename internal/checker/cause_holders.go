@@ -149,7 +149,7 @@ func (j *judge) countFates(fates []keyFate) int {
 
 // causesByRank says which cause is told where nodes tell several, each of which is enough: what struck a
 // node's memory before what a clock or a client did.
-var causesByRank = []cause{onePrimary, replicated, remembers, ownDelete, renewsOwn, lateDelete, keepsOwn, setOnce,
+var causesByRank = []cause{onePrimary, replicated, remembers, ownDelete, renewsOwn, lateDelete, keepsOwn, oneKey, setOnce,
 	samePace, asksTTL, renewedInTime, actsInTime, tellsTrue, countsEarly, backedByKey, majoritiesMet, notSeen}
 
 // whyRenewed says why the second client, whose lease had run out, could renew it while the first had the lock.
@@ -256,6 +256,9 @@ func (j *judge) whyKeyFailed(n *keyFate, first, second *facts.Grant) (cause, []i
 		if bent := j.faultsOnClocks(n, first); bent != nil {
 			return samePace, bent
 		}
+		if j.differInKey(first, second) {
+			return oneKey, []int{n.taken}
+		}
 		return j.whySetOver(n.taken)
 	}
 	e := j.Event(n.end)
@@ -279,6 +282,12 @@ func (j *judge) whyKeyFailed(n *keyFate, first, second *facts.Grant) (cause, []i
 		return lateDelete, []int{n.end}
 	}
 	return keepsOwn, []int{n.end}
+}
+
+// differInKey reports that the clients of two grants have different keys for the lock.
+func (j *judge) differInKey(a, b *facts.Grant) bool {
+	h := &j.History.Header
+	return h.LockOf(a.Client).LockKey != h.LockOf(b.Client).LockKey
 }
 
 // whySetOver says why a client set a key over that of another: its own clock can have told it that the lease in the key was over.

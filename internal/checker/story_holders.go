@@ -233,6 +233,8 @@ func (s *story) tellKeyFate(n keyFate, where string, first *facts.Grant, began i
 		s.tellNextDelete(n.node, by, n.taken, began)
 	case setOnce:
 		s.tellAt(decisive, at, by, "%s set the key %s, over that of %s", who, where, first.Client)
+	case oneKey:
+		s.tellAt(decisive, at, by, "%s set its key %s, which is another one than that of %s", who, where, first.Client)
 	case remembers:
 		if len(j.FaultsOn(n.node, n.set, n.taken, history.Kills, history.Forgets)) > 0 {
 			return // the fault tells of it

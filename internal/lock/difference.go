@@ -2,8 +2,10 @@ package lock
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -17,6 +19,27 @@ type Difference struct {
 	Program *Program
 	// Mistakes are made on purpose.
 	Mistakes Mistakes `yaml:"switches" doc:"safety rules of the lock that this client does not keep, beside those that none keeps"`
+}
+
+// Text says for a person what is different; another program says its own name.
+func (d Difference) Text() string {
+	var list []string
+	if d.Algorithm != "" {
+		list = append(list, d.Algorithm)
+	}
+	for _, rule := range d.Mistakes.Rules() {
+		list = append(list, "without "+rule)
+	}
+	if d.TTL > 0 {
+		list = append(list, fmt.Sprintf("ttl %v", d.TTL))
+	}
+	if d.Key != "" {
+		list = append(list, "key "+d.Key)
+	}
+	if d.Program != nil && len(list) == 0 {
+		return "another program"
+	}
+	return strings.Join(list, ", ")
 }
 
 // IsNone reports that nothing is different.

@@ -60,6 +60,7 @@ func (l *Lock) Facts() []string {
 	if l.About != "" {
 		list = append(list, l.About)
 	}
+	list = append(list, l.Others...)
 	return append(list, "class "+l.Class, "its promise: "+l.Promise)
 }
 

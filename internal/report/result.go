@@ -258,6 +258,8 @@ type Lock struct {
 	Homepage string `json:"homepage,omitempty"`
 	// About is what it says of its lock, its client library, and the timeouts and retries behind it.
 	About string `json:"about,omitempty"`
+	// Others are the locks of single clients, where they are other ones: "c2: NAME VERSION".
+	Others []string `json:"others,omitempty"`
 	// Class says what keeps the lock: quorum, single, session or other.
 	Class string `json:"class"`
 	// Store is on what it is kept; empty: Redis.

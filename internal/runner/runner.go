@@ -271,7 +271,11 @@ func (r *run) header() history.Header {
 		if h.Differ == nil {
 			h.Differ = make(map[string]history.ClientLock)
 		}
-		h.Differ[client] = r.lockOf(client)
+		l := r.lockOf(client)
+		if l.LockKey == all.LockKey { // the header has no key where there are several
+			l.LockKey = ""
+		}
+		h.Differ[client] = l
 	}
 	if s.Workload.PerProcess > 1 {
 		spec := r.spec()

@@ -107,6 +107,14 @@ func (Abilities) Tag() string {
 // NotApplicable says why a lock program cannot be put on trial by this setup; empty: it
 // can. It is judged by what the program says of itself.
 func (s *Setup) NotApplicable(r *program.Ready) string {
+	for _, client := range s.Lock.Differing() {
+		one := *s
+		if one.Lock = s.Lock.For(client); one.Lock.TTL != s.Lock.TTL {
+			if text := one.wantsOtherTTL(r); text != "" {
+				return client + ": " + text
+			}
+		}
+	}
 	for _, reason := range []func(*program.Ready) string{
 		s.takesNoLock, s.wantsOtherNodes, s.wantsRedis, s.wantsOtherTTL,
 		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsOneObject, s.wantsOneProcess, s.wantsPermits, s.wantsModes, s.wantsOrder, s.wantsPushes,

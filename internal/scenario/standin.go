@@ -1,6 +1,9 @@
 package scenario
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,6 +12,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
+	"github.com/redlock-sim/redlock-sim/internal/words"
 )
 
 // StandIn is a lock that is put in the place of a scenario's own.
@@ -19,7 +23,14 @@ type StandIn struct {
 	BuiltIn lock.Config
 	// Ready is what the lock says of itself.
 	Ready program.Ready
+	// Others are the locks of single clients, where they are other ones: programs if this is one, and else built-in locks.
+	Others map[string]*StandIn
 }
+
+var clientName = regexp.MustCompile(`^c[1-9][0-9]{0,2}$`)
+
+// IsClientName reports that a client of some scenario can be called so.
+func IsClientName(name string) bool { return clientName.MatchString(name) }
 
 var lockName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$`)
 
@@ -126,6 +137,7 @@ func (v Variant) With(s *StandIn) Variant {
 			})
 		}
 	}
+	v.Setup.Lock.Clients = s.differing(v.Setup.Lock.Clients)
 	v.Settings = slices.DeleteFunc(slices.Clone(v.Settings), func(setting string) bool {
 		return strings.HasPrefix(setting, "lock.") && !kept(setting) ||
 			strings.HasPrefix(setting, "lock.algorithm:") || strings.HasPrefix(setting, "lock.program.")
@@ -133,12 +145,34 @@ func (v Variant) With(s *StandIn) Variant {
 	return v
 }
 
+// differing are the clients that differ once the stand-in is there: from the others of the scenario in what any lock is told, and in
+// the locks that they are given.
+func (s *StandIn) differing(told map[string]lock.Difference) map[string]lock.Difference {
+	list := make(map[string]lock.Difference)
+	for client, d := range told {
+		if d = (lock.Difference{Key: d.Key, TTL: d.TTL}); !d.IsNone() {
+			list[client] = d
+		}
+	}
+	for client, other := range s.Others {
+		d := list[client]
+		if d.Program = other.Program; other.Program == nil {
+			d.Algorithm, d.Mistakes = other.BuiltIn.Algorithm, other.BuiltIn.Mistakes
+		}
+		list[client] = d
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
 // builtIn is the built-in lock with the settings that any lock is told, and the source of its
 // tokens: the scenario's where the lock has it and it orders the grants, else its own.
 func (s *StandIn) builtIn(setup *Setup) (lock.Config, lock.Tokens) {
 	c, told := StandardLock(s.BuiltIn.Algorithm), setup.Lock
 	c.Mistakes, c.Key, c.TTL, c.NodeTimeout, c.Retry = s.BuiltIn.Mistakes, told.Key, told.TTL, told.NodeTimeout, told.Retry
-	c.Permits, c.AtLeast, c.Fair = told.Permits, told.AtLeast, told.Fair
+	c.Permits, c.AtLeast, c.Fair, c.Clients = told.Permits, told.AtLeast, told.Fair, told.Clients
 	a, _ := lock.Lookup(c.Algorithm)
 	tokens := setup.Fencing.Tokens
 	if tokens != lock.NoTokens && a.Consensus {
@@ -167,5 +201,42 @@ func (s *StandIn) NotApplicable(setup *Setup) string {
 	if s.Program == nil && a.Syncs && !setup.Nodes.Persistence.AppendOnly() {
 		return "it waits for the node's append-only file, and the nodes keep none"
 	}
-	return setup.NotApplicable(&s.Ready)
+	return cmp.Or(setup.NotApplicable(&s.Ready), s.othersNotApplicable(setup))
+}
+
+// othersNotApplicable says why the locks of single clients cannot be beside the stand-in; empty: they can.
+func (s *StandIn) othersNotApplicable(setup *Setup) string {
+	for _, client := range slices.Sorted(maps.Keys(s.Others)) {
+		other := s.Others[client]
+		if !slices.Contains(ClientNames(setup.Workload.Clients), client) {
+			return fmt.Sprintf("there is no client %s, but %s", client, words.Count(setup.Workload.Clients, "client"))
+		}
+		one := *setup
+		one.Lock = setup.Lock.For(client)
+		a, _ := lock.Lookup(s.BuiltIn.Algorithm)
+		b, _ := lock.Lookup(other.BuiltIn.Algorithm)
+		why := cmp.Or(other.NotApplicable(&one), apart(&s.Ready, &other.Ready))
+		if s.Program == nil && why == "" {
+			if why = setup.misfit(b, a); why != "" {
+				why = b.Name + " " + why
+			}
+		}
+		if why != "" {
+			return client + " has another lock: " + why
+		}
+	}
+	return ""
+}
+
+// apart says why two lock programs are no two versions of one lock; empty: they can be.
+func apart(a, b *program.Ready) string {
+	switch {
+	case a.Class != b.Class:
+		return fmt.Sprintf("its class is %s, and that of the others is %s", b.Class, a.Class)
+	case a.Store != b.Store:
+		return "it is kept on another server than theirs"
+	case a.Lease != b.Lease:
+		return "only one of the two keeps its lease in the value of its key"
+	}
+	return ""
 }

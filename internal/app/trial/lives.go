@@ -19,7 +19,7 @@ const longestEpoch = 10 * time.Minute
 
 // Live implements explore.Lives.
 func (p *VirtualPlace) Live(ctx context.Context, c runner.Config, needs []world.Power) (_ explore.Living, err error) {
-	if c.Program, err = p.Programs.greeted(c.Variant.Setup.Lock.Program); err != nil {
+	if err = p.Programs.introduce(&c); err != nil {
 		return nil, err
 	}
 	l := &virtualLife{ctx: ctx, place: p}
@@ -45,7 +45,7 @@ type virtualLife struct {
 
 // Epoch implements explore.Living.
 func (l *virtualLife) Epoch(c runner.Config) (out runner.Outcome, err error) {
-	if c.Program, err = l.place.Programs.greeted(c.Variant.Setup.Lock.Program); err != nil {
+	if err = l.place.Programs.introduce(&c); err != nil {
 		return out, err
 	}
 	l.bound.Reset(longestEpoch)
@@ -70,7 +70,7 @@ func (p *Place) Live(ctx context.Context, c runner.Config, _ []world.Power) (_ e
 		return nil, err
 	}
 	c.World, c.Dir, c.Started = request.Live, p.dir, time.Now()
-	if c.Program, err = p.Programs.greeted(c.Variant.Setup.Lock.Program); err != nil {
+	if err = p.Programs.introduce(&c); err != nil {
 		return nil, err
 	}
 	l := &liveLife{place: p}
@@ -100,7 +100,7 @@ type liveLife struct {
 // Epoch implements explore.Living.
 func (l *liveLife) Epoch(c runner.Config) (out runner.Outcome, err error) {
 	c.World, c.Dir, c.Started = request.Live, l.place.dir, time.Now()
-	if c.Program, err = l.place.Programs.greeted(c.Variant.Setup.Lock.Program); err != nil {
+	if err = l.place.Programs.introduce(&c); err != nil {
 		return out, err
 	}
 	out, err = l.Life.Epoch(c)

@@ -39,7 +39,7 @@ func (p *Place) Run(ctx context.Context, c runner.Config) (out runner.Outcome, e
 		return out, err
 	}
 	c.World, c.Dir, c.Started = request.Live, p.dir, time.Now()
-	if c.Program, err = p.Programs.greeted(c.Variant.Setup.Lock.Program); err != nil {
+	if err = p.Programs.introduce(&c); err != nil {
 		return out, err
 	}
 	limited, cancel := context.WithTimeout(ctx, longestRun)

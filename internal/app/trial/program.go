@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +53,12 @@ func Greet(ctx context.Context, list []*scenario.Scenario, own *scenario.StandIn
 			return nil, err
 		}
 		own.Ready = *p.Of(own.Program)
+		for _, other := range own.Others {
+			if err := p.greet(ctx, other.Program); err != nil {
+				return nil, err
+			}
+			other.Ready = *p.Of(other.Program)
+		}
 		return p, nil
 	}
 	for _, s := range list {
@@ -249,7 +257,11 @@ func leavesPrefix(s *scenario.Setup, r *program.Ready, nodes server.Provider) st
 // flags are those of a command line that runs the same programs.
 func (p *Programs) flags() string {
 	if p.own != nil {
-		return " " + shellquote.Join("--lock", p.own.Command())
+		list := []string{"--lock", p.own.Command()}
+		for _, client := range slices.Sorted(maps.Keys(p.own.Others)) {
+			list = append(list, "--lock-of", client+"="+p.own.Others[client].Command())
+		}
+		return " " + shellquote.Join(list...)
 	}
 	if len(p.ready) > 0 {
 		return " --allow-programs"
@@ -262,7 +274,20 @@ func (s *subject) lockName() string {
 	if s.ready == nil {
 		return s.Setup.Lock.Algorithm
 	}
-	return strings.TrimSpace(s.ready.Name + " " + s.ready.Version)
+	return called(s.ready)
+}
+
+func called(r *program.Ready) string { return strings.TrimSpace(r.Name + " " + r.Version) }
+
+// others are the locks that single clients have in the place of the one that all have, by client.
+func (p *Programs) others() (list []string) {
+	if p.own == nil {
+		return nil
+	}
+	for _, client := range slices.Sorted(maps.Keys(p.own.Others)) {
+		list = append(list, client+": "+called(&p.own.Others[client].Ready))
+	}
+	return list
 }
 
 // The kinds of promises that a lock program makes.
@@ -287,6 +312,7 @@ func (t *trial) lock(s *subject) *report.Lock {
 		return nil
 	}
 	l := Describe(s.ready, t.Programs.own != nil)
+	l.Others = t.Programs.others()
 	if s.Setup.Lock.TTL == 0 {
 		l.Promise = noPromise
 	}

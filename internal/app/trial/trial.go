@@ -263,7 +263,8 @@ func (t *trial) within(ctx context.Context) (context.Context, context.CancelFunc
 
 // config is a run of a variant, without its world.
 func (t *trial) config(s *subject, seed uint64) runner.Config {
-	return runner.Config{Scenario: t.Name, Variant: s.Variant, Seed: seed, World: t.World, Started: t.started, Program: s.program()}
+	return runner.Config{Scenario: t.Name, Variant: s.Variant, Seed: seed, World: t.World, Started: t.started, Program: s.program(),
+		Programs: t.Programs.ofClients(&s.Setup)}
 }
 
 func (t *trial) carryOut(ctx context.Context, s *subject, seed uint64, progress func(string)) (runner.Outcome, error) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
-	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
@@ -30,7 +29,7 @@ type VirtualPlace struct {
 // Run makes a run.
 func (p *VirtualPlace) Run(ctx context.Context, c runner.Config) (out runner.Outcome, err error) {
 	c.World = request.Virtual
-	if c.Program, err = p.Programs.greeted(c.Variant.Setup.Lock.Program); err != nil {
+	if err = p.Programs.introduce(&c); err != nil {
 		return out, err
 	}
 	limited, cancel := context.WithTimeout(ctx, longestRun)
@@ -57,7 +56,7 @@ func (p *VirtualPlace) open(ctx context.Context, spec world.Spec, programs bool)
 // Refusal is why runs of a variant cannot be made here; empty: they can.
 func (p *VirtualPlace) Refusal(v *scenario.Variant) string {
 	program := v.Setup.Lock.Program
-	spec := runner.Spec(runner.Config{Variant: *v, Program: p.Programs.Of(program)})
+	spec := runner.Spec(runner.Config{Variant: *v, Program: p.Programs.Of(program), Programs: p.Programs.ofClients(&v.Setup)})
 	return guests.Refusal(&spec, guests.Options{Server: p.Server, Programs: program != nil})
 }
 
@@ -68,11 +67,24 @@ func (p *VirtualPlace) Close() {
 	}
 }
 
-// greeted is what a lock program says of itself; nil: there is none.
-func (p *Programs) greeted(l *lock.Program) (*program.Ready, error) {
-	ready := p.Of(l)
-	if l != nil && ready == nil {
-		return nil, fmt.Errorf("the lock program %q has not been greeted", l.Command)
+// introduce says in a run what its lock programs say of themselves.
+func (p *Programs) introduce(c *runner.Config) error {
+	for _, one := range c.Variant.Setup.Lock.All() {
+		if one.Program != nil && p.Of(one.Program) == nil {
+			return fmt.Errorf("the lock program %q has not been greeted", one.Program.Command)
+		}
 	}
-	return ready, nil
+	c.Program, c.Programs = p.Of(c.Variant.Setup.Lock.Program), p.ofClients(&c.Variant.Setup)
+	return nil
+}
+
+// ofClients are the lock programs of clients that have another one than the others, as they describe themselves.
+func (p *Programs) ofClients(s *scenario.Setup) map[string]*program.Ready {
+	list := make(map[string]*program.Ready)
+	for client, d := range s.Lock.Clients {
+		if d.Program != nil {
+			list[client] = p.Of(d.Program)
+		}
+	}
+	return list
 }

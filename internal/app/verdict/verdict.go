@@ -156,5 +156,9 @@ func faults(planned []nemesis.Planned, h *history.History) []report.FaultResult 
 
 // Facts are the settings of a run that a reader wants first.
 func Facts(lock string, s *scenario.Setup) []string {
-	return []string{lock, words.Count(s.Nodes.Count, "node"), s.Lock.TTLText(), words.Count(s.Workload.Clients, "client")}
+	list := []string{lock, words.Count(s.Nodes.Count, "node"), s.Lock.TTLText(), words.Count(s.Workload.Clients, "client")}
+	for _, client := range s.Lock.Differing() {
+		list = append(list, client+": "+s.Lock.Clients[client].Text())
+	}
+	return list
 }

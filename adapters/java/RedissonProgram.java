@@ -32,11 +32,11 @@ final class RedissonProgram {
         else if (kind.equals("fair lock")) program.can("fair", "sentinel", "cluster", "wakes");
         else program.can("sentinel", "cluster");
         if (renews) program.can("renew");
-        if (kind.equals("RLock")) program.can("wakes");
+        if (kind.equals("RLock")) program.can("wakes", "clients");
         SimAdapter.serve(program.with("homepage", "https://github.com/redisson/redisson").with("about", "Redisson's own client with its defaults"), setup -> {
             boolean several = setup.nodes().size() > 1 && !"cluster".equals(setup.topology());
             if (several && !quorum) throw new SimAdapter.Unsupported("it locks on one node");
-            var clients = several ? setup.nodes().stream().map(node -> connect(setup, List.of(node))).toList() : List.of(connect(setup, setup.nodes()));
+            var clients = setup.once(() -> several ? setup.nodes().stream().map(node -> connect(setup, List.of(node))).toList() : List.of(connect(setup, setup.nodes())));
             var client = clients.get(0);
             long lease = renews ? -1 : setup.ttl().longValue();
             return wait -> switch (kind) {

@@ -10,9 +10,12 @@ final class RegistryProgram {
     public static void main(String[] args) {
         boolean pubsub = List.of(args).contains("--pubsub");
         SimAdapter.serve(new SimAdapter.Program("RedisLockRegistry" + (pubsub ? ", pub/sub" : ""), Library.version(RedisLockRegistry.class), "single", "registry:{key}")
-                .with("homepage", "https://github.com/spring-projects/spring-integration").with("about", "client Lettuce with its defaults").can(pubsub ? new String[] {"sentinel", "cluster", "wakes"} : new String[] {"sentinel", "cluster"}), setup -> {
-            var registry = new RedisLockRegistry(SpringProgram.connect(setup), "registry", setup.ttl().longValue());
-            if (pubsub) hearOfReleases(registry);
+                .with("homepage", "https://github.com/spring-projects/spring-integration").with("about", "client Lettuce with its defaults").can(pubsub ? new String[] {"sentinel", "cluster", "clients", "wakes"} : new String[] {"sentinel", "cluster", "clients"}), setup -> {
+            var registry = setup.once(() -> {
+                var shared = new RedisLockRegistry(SpringProgram.connect(setup), "registry", setup.ttl().longValue());
+                if (pubsub) hearOfReleases(shared);
+                return shared;
+            });
             return wait -> {
                 Lock lock = registry.obtain(setup.key());
                 long begin = SpringProgram.BROKE.get();

@@ -45,7 +45,7 @@ type Mistakes struct {
 	// FirstFrees: who has entered twice is alone until the first release.
 	FirstFrees bool `json:"first_frees,omitempty" yaml:"entries" doc:"a re-entrant lock is free after as many releases as there were entries, or after the first (go-zero 1338)" default:"counted" values:"counted,first-frees" mistake:"first-frees"`
 	// ProcessHolds: a second thread of the holder's process enters as if it were the holder.
-	ProcessHolds bool `json:"process_holds,omitempty" yaml:"holder" doc:"the holder of a re-entrant lock is a thread, or the whole process, all of whose threads then enter (spring-integration 9401)" default:"thread" values:"thread,process" mistake:"process"`
+	ProcessHolds bool `json:"process_holds,omitempty" yaml:"holder" doc:"the holder of a re-entrant lock is a thread, or the whole process, all of whose threads then enter (redis-lock for Ruby, issue 20)" default:"thread" values:"thread,process" mistake:"process"`
 	// ExtendNeedsAll gives up a lock that a majority of the nodes keeps.
 	ExtendNeedsAll bool `json:"extend_needs_all,omitempty" yaml:"extend_enough" doc:"an extension fails if a majority of the nodes did not take it, or if any node did not" default:"majority" values:"majority,all" mistake:"all"`
 	// ClientEnds lets a client whose clock is ahead remove permits of holders that live.

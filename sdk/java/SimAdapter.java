@@ -55,7 +55,7 @@ public final class SimAdapter {
 
         /** What it can: validity, renew, lost, extend, forget, token, owner, busy, setup-again, sentinel,
          *  no-ttl (a ttl of null is none), one-object (the lock object is what Setup.lockObject gives), permits (Setup.permits is how many clients may
-         *  hold the lock at once), modes (the lock has readers and writers, and with Setup.shared the client is a reader), fair (it serves clients in the order in which they ask), at-least (the lock stays for Setup.atLeast, also if it is released before), wakes (a release wakes those who wait). */
+         *  hold the lock at once), modes (the lock has readers and writers, and with Setup.shared the client is a reader), fair (it serves clients in the order in which they ask), at-least (the lock stays for Setup.atLeast, also if it is released before), wakes (a release wakes those who wait), clients (the program can be several clients: the lock is opened for each of them, and each has one thread). */
         public Program can(String... can) { return with("can", List.of(can)); }
 
         /** Another field of the message ready: homepage, points (a List), ttl_min_ms, ttl_step_ms, ttl_extra_ms, store, lease,
@@ -72,22 +72,29 @@ public final class SimAdapter {
     /** What the simulator asks for. Times are in milliseconds; null: not told. */
     public record Setup(String client, BigInteger seed, String key, Double ttl, Double nodeTimeout, Map<String, Object> options,
             List<Node> nodes, String topology, List<Node> sentinels, String master, List<String> points, boolean oneObject, int permits,
-            double atLeast, boolean shared) {
+            double atLeast, boolean shared, List<String> process) {
 
         /** The lock object to ask with: a new one, or the first one again, as the simulator asks. */
         @SuppressWarnings("unchecked")
         public <T> T lockObject(Supplier<T> make) {
             synchronized (SimAdapter.class) {
-                if (!oneObject) return make.get();
-                if (lockObject == null) lockObject = make.get();
-                return (T) lockObject;
+                return oneObject ? (T) OBJECTS.computeIfAbsent(client, c -> make.get()) : make.get();
+            }
+        }
+
+        /** What all clients of this process share, such as their connections: made by the first of them that asks. */
+        @SuppressWarnings("unchecked")
+        public <T> T once(Callable<T> make) throws Exception {
+            synchronized (SimAdapter.class) {
+                if (once == null) once = make.call();
+                return (T) once;
             }
         }
 
         /** Reports that the program is at the point and waits until the simulator lets it go on, where the point is armed; else does
          *  nothing. */
         public void point(String name) throws InterruptedException {
-            if (points.contains(name)) atPoint(name);
+            if (points.contains(name)) atPoint(name, client);
         }
 
         /** Calls close before the lock is opened again. A program that can do setup-again closes all that it has opened: connections,
@@ -173,15 +180,19 @@ public final class SimAdapter {
     private static final Deque<AutoCloseable> CLOSERS = new ConcurrentLinkedDeque<>();
     private static final Map<Long, CountDownLatch> WAITING = new ConcurrentHashMap<>(); // one for each point where a thread waits
     private static final AtomicLong POINTS = new AtomicLong();
-    private static volatile Lock lock;
-    private static Object lockObject; // asked with last
+    private static final Map<String, Client> CLIENTS = new ConcurrentHashMap<>(); // by their names
+    private static final Map<String, Object> OBJECTS = new HashMap<>(); // lock objects, by their clients
+    private static Object once; // what all clients share
     private static volatile double busy; // milliseconds
+
+    /** A client. calls are what its thread is to do, if the program is several clients; null: each grant has a thread of its own. */
+    private record Client(Lock lock, BlockingQueue<Runnable> calls) {}
 
     private SimAdapter() {}
 
     /**
      * Speaks with the simulator until standard input ends, and exits. Each grant has a thread of its own, in which it is acquired,
-     * extended and released: a lock may belong to a thread. What is printed goes to standard error.
+     * extended and released: a lock may belong to a thread. Of several clients (clients) each has one thread for all that it asks. What is printed goes to standard error.
      *
      * <p>A program that says setup-again lets the simulator use it for one trial after the other: opener is called again, after what
      * it has given to setup.onClose. Of a program that says forget, the simulator can drop a grant without releasing it: then nothing
@@ -222,8 +233,10 @@ public final class SimAdapter {
             send(line("clocks", "id", m.get("id"), "wall_ms", System.currentTimeMillis(), "monotonic_ms", System.nanoTime() / 1e6));
         } else if ("go".equals(kind) && WAITING.containsKey(id(m, "id"))) {
             WAITING.remove(id(m, "id")).countDown();
-        } else if ("acquire".equals(kind) && lock != null) {
-            start(() -> hold(m));
+        } else if ("acquire".equals(kind) && client(m) != null) {
+            var client = client(m);
+            if (client.calls == null) start(() -> hold(m));
+            else client.calls.add(() -> answer(m.get("id"), () -> get(m)));
         } else if ("release".equals(kind) || "extend".equals(kind) || "forget".equals(kind)) {
             call(m);
         } else {
@@ -240,20 +253,30 @@ public final class SimAdapter {
 
     private static void setUp(Opener opener, Map<String, Object> m) {
         try {
-            lock = null;
-            lockObject = null;
-            var left = List.copyOf(GRANTS.values());
-            GRANTS.clear();
-            left.forEach(grant -> grant.calls.add(() -> { })); // its thread ends
-            for (AutoCloseable close; (close = CLOSERS.poll()) != null;) close.close();
+            var process = list(m, "process").stream().map(String::valueOf).toList();
+            var name = (String) m.get("client");
+            if (process.indexOf(name) <= 0) { // it does not join others
+                var gone = List.copyOf(CLIENTS.values());
+                var left = List.copyOf(GRANTS.values());
+                CLIENTS.clear();
+                OBJECTS.clear();
+                once = null;
+                GRANTS.clear();
+                left.forEach(grant -> grant.calls.add(() -> { })); // its thread ends
+                gone.stream().filter(c -> c.calls != null).forEach(c -> c.calls.add(() -> { }));
+                for (AutoCloseable close; (close = CLOSERS.poll()) != null;) close.close();
+            }
             busy = number(m, "busy_ms") == null ? 0 : number(m, "busy_ms");
             var of = object(m.get("lock"));
             var points = list(m, "points").stream().map(String::valueOf).toList();
-            lock = opener.open(new Setup((String) m.get("client"), m.get("seed") == null ? null : ((BigDecimal) m.get("seed")).toBigInteger(),
+            var lock = opener.open(new Setup(name, m.get("seed") == null ? null : ((BigDecimal) m.get("seed")).toBigInteger(),
                     (String) of.get("key"), number(of, "ttl_ms"), number(of, "node_timeout_ms"), object(of.get("options")), nodes(m, "nodes"),
                     (String) m.get("topology"), nodes(m, "sentinels"), (String) m.get("master"), points,
                     Boolean.TRUE.equals(m.get("one_object")), number(of, "permits") == null ? 1 : number(of, "permits").intValue(),
-                    number(of, "at_least_ms") == null ? 0 : number(of, "at_least_ms"), "shared".equals(of.get("mode"))));
+                    number(of, "at_least_ms") == null ? 0 : number(of, "at_least_ms"), "shared".equals(of.get("mode")), process));
+            var client = new Client(lock, process.isEmpty() ? null : new LinkedBlockingQueue<>());
+            CLIENTS.put(name, client);
+            if (client.calls != null) start(() -> be(name, client));
             send(line("set-up"));
         } catch (Unsupported err) {
             send(line("unsupported", "why", err.getMessage()));
@@ -281,6 +304,21 @@ public final class SimAdapter {
         }
     }
 
+    /** Who asks: the one that is named, or the only one. */
+    private static Client client(Map<String, Object> m) {
+        var named = m.get("client");
+        return named == null ? CLIENTS.values().stream().findFirst().orElse(null) : CLIENTS.get((String) named);
+    }
+
+    /** The life of a client that has a thread. */
+    private static void be(String name, Client client) {
+        try {
+            while (CLIENTS.get(name) == client) client.calls.take().run();
+        } catch (InterruptedException err) {
+            fail("a client was interrupted: " + err);
+        }
+    }
+
     /** The life of a grant, in its thread. */
     private static void hold(Map<String, Object> m) {
         var grants = new ArrayDeque<BlockingQueue<Runnable>>(1);
@@ -297,7 +335,7 @@ public final class SimAdapter {
     }
 
     private static BlockingQueue<Runnable> get(Map<String, Object> m) throws Exception {
-        var grant = lock.acquire(number(m, "wait_ms"));
+        var grant = client(m).lock.acquire(number(m, "wait_ms"));
         var acquired = promise(line("acquired", "id", m.get("id")), grant.until);
         if (grant.owner != null) acquired.put("owner_b64", Base64.getEncoder().encodeToString(grant.owner));
         if (grant.token != null) acquired.put("token", grant.token);
@@ -317,10 +355,11 @@ public final class SimAdapter {
             send(line("refused", "id", m.get("id"), "why", "grant " + m.get("grant") + " is not held"));
             return;
         }
+        var calls = client(m) == null || client(m).calls == null ? grant.calls : client(m).calls;
         switch ((String) m.get("type")) {
             case "release" -> {
                 grant.end();
-                grant.calls.add(() -> answer(m.get("id"), () -> {
+                calls.add(() -> answer(m.get("id"), () -> {
                     try {
                         grant.release.release();
                     } finally { // it has ended, whatever comes of it
@@ -331,7 +370,7 @@ public final class SimAdapter {
             }
             case "extend" -> {
                 if (grant.extend == null) fail("this lock cannot extend");
-                grant.calls.add(() -> answer(m.get("id"), () -> send(promise(line("extended", "id", m.get("id")), grant.extend.extend()))));
+                calls.add(() -> answer(m.get("id"), () -> send(promise(line("extended", "id", m.get("id")), grant.extend.extend()))));
             }
             default -> {
                 grant.end();
@@ -347,11 +386,11 @@ public final class SimAdapter {
         send(line("forgotten", "id", id));
     }
 
-    private static void atPoint(String name) throws InterruptedException {
+    private static void atPoint(String name, String client) throws InterruptedException {
         var number = POINTS.incrementAndGet();
         var passed = new CountDownLatch(1);
         WAITING.put(number, passed);
-        send(line("point", "id", number, "name", name));
+        send(line("point", "id", number, "client", client, "name", name));
         passed.await();
     }
 

@@ -45,6 +45,8 @@ func (s *Search) uses(setup *scenario.Setup) (list []use) {
 		}
 		ours := scenario.Describe(setup.Lock, "")
 		ready = &ours
+		// Our locks share nothing in a process, but for a mistake that a scenario names beside its processes.
+		ready.Can = slices.DeleteFunc(ready.Can, func(a program.Ability) bool { return a == program.IsSeveral })
 	}
 	own := useOf(setup)
 	for _, u := range others(&own, ready, setup.Lock.TTL) {

@@ -21,13 +21,14 @@ func TestUsesAreWhatTheLockCan(t *testing.T) {
 		held             bool
 		uses             int
 	}{
-		{"{algorithm: set-nx-px}", nil, true, false, true, 10},
-		{"{algorithm: watchdog}", nil, false, true, false, 5},
-		{"{algorithm: setnx-del}", nil, false, false, true, 6},
+		{"{algorithm: set-nx-px}", nil, true, false, true, 8},
+		{"{algorithm: watchdog}", nil, false, true, false, 3},
+		{"{algorithm: setnx-del}", nil, false, false, true, 4},
 		{"{program: {command: [x]}}", nil, false, false, false, 0},
 		{"{program: {command: [x]}}", &program.Ready{Class: program.Single}, false, false, true, 4},
 		{"{program: {command: [x]}}", &program.Ready{Class: program.Single, Can: []program.Ability{program.Extends, program.Forgets}},
 			true, true, true, 12},
+		{"{program: {command: [x]}}", &program.Ready{Class: program.Single, Can: []program.Ability{program.IsSeveral}}, false, false, true, 6},
 	} {
 		s := Search{Scenario: parse(t, text+"lock: "+test.lock+"\n"), Variant: scenario.DefaultVariant, Ready: test.ready}
 		setup, err := s.setup()

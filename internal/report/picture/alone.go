@@ -88,13 +88,15 @@ func (m *markup) alone(p *Picture, a Alone, width, height int) {
 	if !a.Imported {
 		m.add(`<g class="alone key-line" transform="translate(%d %d)">`, aloneNames, aloneHead+p.Height+aloneFoot-26)
 		m.raw(`
-<rect class="l-belief" width="22" height="11"/><text x="28" y="10">believes it holds the lock</text>
-<rect x="188" width="22" height="11" fill="url(#hatch)" class="l-gap"/><text x="216" y="10">… without a majority of keys</text>
-<rect class="l-truth" x="396" y="2" width="22" height="7"/><text x="424" y="10">has the keys</text>
-<line class="l-promise" x1="514" x2="514" y2="12"/><text x="522" y="10">promise ends</text>
-<rect class="l-band" x="612" width="22" height="11"/><text x="640" y="10">fault</text>
-<circle class="l-write" cx="688" cy="6" r="5.5"/><text x="700" y="10">write applied</text>
-<circle class="l-late" cx="796" cy="6" r="5.5"/><text x="808" y="10">applied too late</text>
+<rect class="l-belief" width="20" height="11"/><text x="26" y="10">believes it holds the lock</text>
+<rect x="182" width="20" height="11" fill="url(#hatch)" class="l-gap"/><text x="208" y="10">… without keys</text>
+<rect class="l-truth" x="314" y="2" width="20" height="7"/><text x="340" y="10">has the keys</text>
+<g class="key"><rect x="430" width="20" height="11"/></g><g class="key odd"><rect x="455" width="20" height="11"/></g>
+<text x="481" y="10">keys on nodes</text>
+<line class="l-promise" x1="586" x2="586" y2="12"/><text x="593" y="10">promise ends</text>
+<rect class="l-band" x="688" width="20" height="11"/><text x="714" y="10">fault</text>
+<circle class="l-write" cx="766" cy="6" r="5.5"/><text x="776" y="10">write applied</text>
+<circle class="l-late" cx="874" cy="6" r="5.5"/><text x="884" y="10">applied too late</text>
 </g>`)
 	}
 	if p.Thinned != "" {

@@ -236,6 +236,8 @@ func (m *markup) legend(led, watched bool) {
 		{`<svg width="26" height="14" aria-hidden="true"><rect width="26" height="14" fill="url(#hatch)" class="l-gap"/></svg>`,
 			"believes it holds the lock, but has no majority of keys"},
 		{`<svg width="26" height="14" aria-hidden="true"><rect class="l-truth" y="4" width="26" height="7"/></svg>`, keys},
+		{`<svg width="54" height="14" aria-hidden="true"><g class="key"><rect y="1" width="26" height="12"/></g>` +
+			`<g class="key odd"><rect x="28" y="1" width="25" height="12"/></g></svg>`, "a client's key on a node, and the next one"},
 		{`<svg width="14" height="14" aria-hidden="true"><line class="l-promise" x1="7" x2="7" y2="14"/></svg>`, "promised validity ends"},
 		{`<svg width="26" height="14" aria-hidden="true"><rect class="l-band" width="26" height="14"/></svg>`, "fault"},
 		{`<svg width="16" height="14" aria-hidden="true"><circle class="l-write" cx="8" cy="7" r="6"/></svg>`, "write applied"},

@@ -24,6 +24,8 @@ func (d *decoder) checkDiffering(s *Setup) {
 			d.ProblemAt(path+".algorithm", "the lock is a program").Hint = "sim run --lock PROGRAM --lock-of " + client + "=OTHER"
 		case reflect.DeepEqual(one, s.Lock.For("")):
 			d.ProblemAt(path, "its lock is as that of the others").Hint = "lock: {clients: {" + client + ": {ttl: 5s}}}"
+		case s.Workload.PerProcess > 1:
+			d.ProblemAt(path, "clients that share a process have the same lock").Hint = "leave out workload.per_process, or lock.clients"
 		case s.Workload.Workload().Pair:
 			d.ProblemAt(path, "%s take no lock", s.Workload.Kind)
 		default:

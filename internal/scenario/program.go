@@ -250,7 +250,12 @@ func (s *Setup) wantsOneObject(r *program.Ready) string {
 
 // wantsOneProcess is about clients that share a process.
 func (s *Setup) wantsOneProcess(r *program.Ready) string {
-	if s.Workload.PerProcess < 2 || r.Has(program.IsSeveral) {
+	switch {
+	case s.Workload.PerProcess < 2:
+		return ""
+	case len(s.Lock.Clients) > 0:
+		return "clients that share a process have the same lock, and here one has another"
+	case r.Has(program.IsSeveral):
 		return ""
 	}
 	return fmt.Sprintf("%d clients are to share a process, and the program is one client alone", s.Workload.PerProcess)

@@ -176,6 +176,7 @@ var refusals = map[string]struct{ text, want string }{
 	"differs in a lock":      {differing("c2: {algorithm: set-nx-pxx}"), `lock.clients.c2.algorithm: no lock algorithm "set-nx-pxx"`},
 	"differs in its kind":    {differing("c2: {algorithm: semaphore}"), "lets others in beside one client"},
 	"differs without a ttl":  {"name: x\nlock: {algorithm: watchdog, ttl: none, clients: {c2: {ttl: 1s}}}", "lock.clients.c2.ttl: the lock has no ttl"},
+	"differs in one process": {differing("c2: {ttl: 2s}") + "\nworkload: {per_process: 2}", "clients that share a process have the same lock"},
 	"differs, and is a program": {"name: x\nlock: {program: {command: [x]}, clients: {c2: {algorithm: redlock}}}",
 		"lock.clients.c2.algorithm: the lock is a program"},
 	"differs in the slot": {"name: x\nnodes: {topology: cluster}\nlock: {algorithm: set-nx-px, clients: {c2: {key: old}}}",

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -250,6 +251,16 @@ func asPrograms(list []*scenario.Scenario, self string) {
 				continue
 			}
 			asked := v.Setup.Demanded()
+			l.Clients = maps.Clone(l.Clients)
+			for client, d := range l.Clients {
+				if d.Algorithm != "" { // then it does not make the mistakes of the others
+					d.Program, d.Algorithm = &lock.Program{Command: []string{self, "lock", d.Algorithm}}, ""
+					for _, rule := range d.Mistakes.Rules() {
+						d.Program.Command = append(d.Program.Command, "--switch", rule)
+					}
+					l.Clients[client] = d
+				}
+			}
 			l.Program, l.Algorithm = &lock.Program{Command: []string{self, "lock", l.Algorithm, "--obey"}}, ""
 			for _, p := range v.Setup.Demanded() {
 				if !slices.Contains(asked, p) && !v.Says(p) {

@@ -67,7 +67,7 @@ func (d *decoder) checkDifferingAlgorithm(s *Setup, client string) {
 		d.ProblemAt(path, "no lock algorithm %q", yamlform.Clip(one.Algorithm)).Suggest(one.Algorithm, algorithmNames())
 		return
 	}
-	if n := s.Nodes.endpoints(); n < a.MinNodes || a.MaxNodes > 0 && n > a.MaxNodes {
+	if n := s.Nodes.endpoints(); a.Name != others.Name && d.Sound("nodes") && (n < a.MinNodes || a.MaxNodes > 0 && n > a.MaxNodes) {
 		d.ProblemAt(path, "%s uses %s, not %d", a.Name, a.NodeRange(), n)
 	}
 	if misfit := s.misfit(a, others); misfit != "" {

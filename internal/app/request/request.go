@@ -100,7 +100,7 @@ type Run struct {
 	// Upgrade is the program with which a node that was killed starts again; empty: the same.
 	Upgrade string `json:"upgrade,omitempty" part:"own"`
 	// LockOf are locks of single clients in the place of Lock, as CLIENT=LOCK.
-	LockOf []string `json:"lock_of,omitempty" line:"repeat"`
+	LockOf []string `json:"lock-of,omitempty" line:"repeat"`
 	// Lock takes the place of every scenario's: a command, or a lock of sim. AsPrograms puts each built-in lock behind the lock protocol.
 	Lock       string `json:"lock,omitempty"`
 	AsPrograms bool   `json:"as-programs,omitempty"`

@@ -63,8 +63,11 @@ func Greet(ctx context.Context, list []*scenario.Scenario, own *scenario.StandIn
 	}
 	for _, s := range list {
 		for i := range s.Variants {
-			if named := s.Variants[i].Setup.Lock.Program; named != nil {
-				if err := p.greet(ctx, named); err != nil {
+			for _, one := range s.Variants[i].Setup.Lock.All() {
+				if one.Program == nil {
+					continue
+				}
+				if err := p.greet(ctx, one.Program); err != nil {
 					return nil, err
 				}
 			}

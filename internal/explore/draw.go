@@ -188,6 +188,7 @@ func (s *Search) drawer(setup *scenario.Setup) (*drawer, error) {
 func (s *Search) drawerOf(setup *scenario.Setup) (*drawer, error) {
 	d, err := newDrawer(setup, s.Kinds, s.Allows)
 	if err == nil && s.Real != nil {
+		d.cast.Flips = d.cast.Tears // models have no files
 		if d.aim = newAim(d, s.Real.Commands); d.aim != nil {
 			d.aim.pushes = s.Real.Wakes
 		}

@@ -181,7 +181,11 @@ func (s *Soak) needs(setup *scenario.Setup) (list []world.Power) {
 		list = append(list, kind.Powers...)
 		switch name {
 		case "kill":
-			list = append(list, world.PowerCutPower)
+			if list = append(list, world.PowerCutPower); setup.Cast().Tears {
+				if list = append(list, world.TearPower); s.Real != nil {
+					list = append(list, world.FlipPower)
+				}
+			}
 		case "clock":
 			list = append(list, world.NodeClockPower, world.ClientClockPower)
 		}

@@ -5,13 +5,16 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
+	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
 // soakOf is a soak of a scenario.
@@ -48,6 +51,42 @@ const quietLock = "lock: {algorithm: redlock, ttl: 1s, fan_out: at-once, retry: 
 
 // survived are faults that the lock is meant to survive.
 var survived = []string{"latency", "cut", "reset", "hold", "stall"}
+
+// TestASoakDrawsDamagedDisks where nodes have append-only files, and flips bits where they are real.
+func TestASoakDrawsDamagedDisks(t *testing.T) {
+	for _, test := range []struct {
+		persistence string
+		real        bool
+		want        []world.Power
+	}{
+		{"aof-always", false, []world.Power{world.PowerCutPower, world.TearPower}},
+		{"aof-always", true, []world.Power{world.PowerCutPower, world.TearPower, world.FlipPower}},
+		{"none", true, []world.Power{world.PowerCutPower}},
+		{"rdb", false, []world.Power{world.PowerCutPower}},
+	} {
+		s := soakOf(t, strings.Replace(quietLock, "aof-always", test.persistence, 1))
+		if s.Kinds = []string{"kill"}; test.real {
+			s.Real = &explore.Real{}
+		}
+		drawn := make(map[world.Power]bool)
+		for n := range uint64(100) {
+			p, err := s.Plan(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range p.Setup.Faults.List {
+				for _, power := range nemesis.PowersOf(f.Kind, f.Params) {
+					drawn[power] = true
+				}
+			}
+		}
+		for _, power := range []world.Power{world.PowerCutPower, world.TearPower, world.FlipPower} {
+			if drawn[power] != slices.Contains(test.want, power) {
+				t.Errorf("%+v: %v is drawn: %v", test, power, drawn[power])
+			}
+		}
+	}
+}
 
 func TestEpochsOfASoakFollowOneAnother(t *testing.T) {
 	late := []checker.Property{checker.NoLateEffect, checker.LinearizableResource} // no lease keeps them where there is no fence

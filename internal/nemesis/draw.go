@@ -128,8 +128,20 @@ func drawKill(r *rand.Rand, c Cast, k MixKind) Fault {
 	f := &kill{processOrResource: processOrResource{process: process{Client: client, Node: node}}, Keep: world.KeepNothing, For: k.For.Draw(r)}
 	if k.Widely && node != "" {
 		f.Keep = []world.Keep{world.KeepNothing, world.KeepNothing, world.KeepData, world.KeepSynced}[r.IntN(4)]
+		f.Keep = drawDamage(r, c, f.Keep)
 	}
 	return f
+}
+
+// drawDamage lets some of the power cuts damage the node's append-only file, where it has one.
+func drawDamage(r *rand.Rand, c Cast, keep world.Keep) world.Keep {
+	switch {
+	case keep == world.KeepSynced && c.Flips:
+		return []world.Keep{world.KeepSynced, world.KeepTorn, world.KeepFlipped}[r.IntN(3)]
+	case keep == world.KeepSynced && c.Tears:
+		return []world.Keep{world.KeepSynced, world.KeepTorn}[r.IntN(2)]
+	}
+	return keep
 }
 
 func drawClock(r *rand.Rand, c Cast, k MixKind) Fault {

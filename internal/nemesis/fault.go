@@ -64,6 +64,8 @@ type Cast struct {
 	Sentinels []string
 	// Clusters are the nodes of each Redis Cluster; the first has the slot of the lock from the start.
 	Clusters [][]string
+	// Tears and Flips: the append-only file of a node can be torn, and a bit of it flipped.
+	Tears, Flips bool
 }
 
 // Process are the clients that share the process of one.

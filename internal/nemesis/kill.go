@@ -20,17 +20,24 @@ func init() {
 // kill ends a process and starts it again.
 type kill struct {
 	processOrResource `yaml:",inline"`
-	Keep              world.Keep    `yaml:"keep" doc:"what it finds on its disk afterwards: its data, nothing, or only what had been fsynced, as after a power cut" default:"data" values:"data,nothing,synced"`
+	Keep              world.Keep    `yaml:"keep" doc:"what it finds on its disk afterwards: its data, nothing, only what had been fsynced, as after a power cut; or its data with the last write of its append-only file torn, or with a bit of it flipped" default:"data" values:"data,nothing,synced,torn,flipped"`
 	ByClock           bool          `yaml:"by_its_clock" doc:"how long it stays down is measured by the clock of its own machine, which faults can move" default:"false"`
 	For               time.Duration `yaml:"for" doc:"how long it stays down; without it a node or a sentinel is back when everything heals, and a client never" min:"1ms" max:"10m"`
 }
 
 // Powers are more where the disk is to lose something, too.
 func (k *kill) Powers() []world.Power {
-	if k.Keep == world.KeepSynced {
-		return []world.Power{world.CrashPower, world.PowerCutPower}
+	powers := []world.Power{world.CrashPower}
+	switch k.Keep {
+	case world.KeepSynced:
+		powers = append(powers, world.PowerCutPower)
+	case world.KeepTorn:
+		powers = append(powers, world.TearPower)
+	case world.KeepFlipped:
+		powers = append(powers, world.FlipPower)
+	case world.KeepData, world.KeepNothing:
 	}
-	return []world.Power{world.CrashPower}
+	return powers
 }
 
 func (k *kill) Length() time.Duration { return k.For }
@@ -39,6 +46,9 @@ func (k *kill) Check(c Cast) []Complaint {
 	list := k.check(c)
 	if k.Sentinel != "" && k.Keep != world.KeepData {
 		list = append(list, Complaint{Key: "keep", Message: "a sentinel keeps its configuration file, which has all that it knows"})
+	}
+	if k.Keep.Damages() && k.Sentinel == "" && k.Node == "" {
+		list = append(list, Complaint{Key: "keep", Message: "only the append-only file of a node can be " + k.Keep.String()})
 	}
 	if k.ByClock && (k.Node == "" || k.For == 0) {
 		list = append(list, Complaint{Key: "by_its_clock", Message: "only a node that comes back has a clock to measure by"})
@@ -66,9 +76,18 @@ func (k *kill) Impact(w world.World) history.Impact {
 	if k.Client == "" && k.Keep == world.KeepSynced {
 		does, words = append(does, history.Forgets), "lost its power, with all that was not yet on its disk, and was down"
 	}
+	if damage, is := damaged[k.Keep]; is && k.Node != "" {
+		does, words = append(does, history.Forgets), "was killed, "+damage+", and was down"
+	}
 	i := k.impact(w, words, does...)
 	i.Instant = !k.Returns()
 	return i
+}
+
+// damaged says what became of a node's append-only file.
+var damaged = map[world.Keep]string{
+	world.KeepTorn:    "the last write in its append-only file was torn",
+	world.KeepFlipped: "a bit of the last write in its append-only file was flipped",
 }
 
 func (k *kill) Begin(w world.World) (undo func() error, err error) {
@@ -105,7 +124,7 @@ func Forgets(f Fault, p world.Persistence) bool {
 	if k.Keep == world.KeepData { // what was answered has been handed to the kernel
 		return p != world.AOFNo && p != world.AOFEverysec && p != world.AOFAlways
 	}
-	return k.Keep == world.KeepNothing || p != world.AOFAlways
+	return k.Keep != world.KeepSynced || p != world.AOFAlways
 }
 
 // Wipes reports that a fault lets a node forget its data.

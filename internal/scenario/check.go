@@ -11,6 +11,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
+	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/resource"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/workload"
 	"github.com/redlock-sim/redlock-sim/internal/scenario/yamlform"
@@ -360,6 +361,24 @@ func (f *Fault) checkStore(d *decoder, s *Setup) {
 	if f.Kind == "evict" && s.Nodes.Persistence == world.RDB && d.Sound("nodes.persistence") {
 		d.ProblemAt(yamlform.Join(f.path, f.Kind), "what a node evicts that keeps snapshots alone cannot be seen").Hint =
 			"nodes: {persistence: none}, or flush: {node: A}"
+	}
+}
+
+// checkDisk makes sure that the file is there that the fault damages.
+func (f *Fault) checkDisk(d *decoder, s *Setup) {
+	powers := nemesis.PowersOf(f.Kind, f.Params)
+	flips := slices.Contains(powers, world.FlipPower)
+	if !flips && !slices.Contains(powers, world.TearPower) || !d.Sound("nodes.persistence") {
+		return
+	}
+	path := yamlform.Join(f.path, f.Kind) + ".keep"
+	if !s.Nodes.Persistence.AppendOnly() {
+		d.ProblemAt(path, "it is about the append-only file of a node, and nodes.persistence is %s", s.Nodes.Persistence).Hint =
+			"nodes: {persistence: aof-always, ...}"
+	}
+	if flips && s.Nodes.Clustered() {
+		d.ProblemAt(path, "with a bit flipped a key can be one of another slot, and what a node of a cluster does then is not known").Hint =
+			"keep: torn"
 	}
 }
 

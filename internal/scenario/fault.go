@@ -114,7 +114,7 @@ func (f *Fault) DecodeYAML(d *yamlform.Decoder, n *yaml.Node, path string) {
 // cast is who takes part in a setup.
 func (s *Setup) Cast() nemesis.Cast {
 	c := nemesis.Cast{Clients: ClientNames(s.Workload.Clients), PerProcess: s.Workload.PerProcess, Nodes: NodeNames(s.Nodes.Count)}
-	c.Endpoints = c.Nodes
+	c.Endpoints, c.Tears = c.Nodes, s.Nodes.Persistence.AppendOnly() && !s.Nodes.Replicated() && len(s.Nodes.Addresses) == 0
 	switch {
 	case s.Nodes.Clustered():
 		for nodes := range slices.Chunk(c.Nodes, max(len(c.Nodes)/max(s.Nodes.Clusters, 1), 1)) { // the count may be wrong
@@ -159,6 +159,7 @@ func (d *decoder) applyFaultRules(r *FaultRules, from int) {
 		}
 		f.checkParams(d, r.cast)
 		f.checkStore(d, s)
+		f.checkDisk(d, s)
 		target := f.Params.Target()
 		isDead := func(e Fault) bool {
 			return slices.ContainsFunc(append(r.cast.Process(target), target), e.killsForGood) && d.Sound(e.path)

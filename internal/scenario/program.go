@@ -357,7 +357,10 @@ func (s *Setup) wantsMessages(r *program.Ready) string {
 	}
 	for i := range s.Faults.List {
 		f := &s.Faults.List[i]
-		if r.Elsewhere() && slices.Contains(nemesis.PowersOf(f.Kind, f.Params), world.MemoryPower) {
+		of := func(p world.Power) bool {
+			return r.Elsewhere() && slices.Contains(nemesis.PowersOf(f.Kind, f.Params), p)
+		}
+		if of(world.MemoryPower) || of(world.TearPower) || of(world.FlipPower) {
 			return fmt.Sprintf("fault %d is about the memory of a Redis server, and it keeps its lock elsewhere", i+1)
 		}
 		if f.awaitsMessage() {

@@ -75,6 +75,14 @@ func (h *Host) CutPower(dir string) error {
 	})
 }
 
+// Shortened tells that somebody has taken the end of a file away, down to a length. More of it than that is not on the disk, however long
+// it becomes again.
+func (h *Host) Shortened(path string, length int64) {
+	if id, _, ok := identify(path); ok && h.disk.synced[id] > length {
+		h.disk.synced[id] = length
+	}
+}
+
 // Empty empties a file of the host, as if it had just been made.
 func (h *Host) Empty(path string) error {
 	if id, _, ok := identify(path); ok {

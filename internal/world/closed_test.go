@@ -13,7 +13,7 @@ func TestClosedTypesReadWhatTheyWrite(t *testing.T) {
 	readsWhatItWrites(t, Both, Requests, Answers)
 	readsWhatItWrites(t, WallClock, MonotonicClock)
 	readsWhatItWrites(t, NoPersistence, RDB, AOFNo, AOFEverysec, AOFAlways)
-	readsWhatItWrites(t, KeepData, KeepNothing, KeepSynced)
+	readsWhatItWrites(t, KeepData, KeepNothing, KeepSynced, KeepTorn, KeepFlipped)
 	readsWhatItWrites(t, Takeover, ForcedFailover, PlainFailover)
 	readsWhatItWrites(t, KeysFirst, KeysLast, KeysLeft, KeysAtomic)
 }
@@ -74,7 +74,7 @@ func TestSpecIsRefusedByPower(t *testing.T) {
 		t.Error(err)
 	}
 	s.Needs = append(s.Needs, RefusePower+1)
-	if err := s.Check(); err == nil || err.Error() != "no power 20" {
+	if err := s.Check(); err == nil || err.Error() != "no power 22" {
 		t.Error(err)
 	}
 }

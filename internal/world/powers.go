@@ -22,6 +22,9 @@ const (
 	CrashPower
 	// PowerCutPower: let a node lose what it had not fsynced.
 	PowerCutPower
+	// TearPower: tear the last write off a dead node's append-only file. FlipPower: change a bit of it.
+	TearPower
+	FlipPower
 	// ReplicaPower: promote a replica, or move the slot of the lock in a cluster.
 	ReplicaPower
 	// PostgresPower: let PostgreSQL hold the resource. It runs on this machine,
@@ -46,7 +49,7 @@ const (
 )
 
 var powerNames = []string{PausePower: "pause", NodeClockPower: "node-clock", ClientClockPower: "client-clock", CrashPower: "crash",
-	PowerCutPower: "power-cut", ReplicaPower: "replica", PostgresPower: "postgres", SentinelPower: "sentinel", MessagePower: "message",
+	PowerCutPower: "power-cut", TearPower: "torn-file", FlipPower: "flipped-file", ReplicaPower: "replica", PostgresPower: "postgres", SentinelPower: "sentinel", MessagePower: "message",
 	MemoryPower:  "memory",
 	LatencyPower: "latency", BandwidthPower: "bandwidth", CutPower: "cut", HoldPower: "hold", StallPower: "stall",
 	ResetPower: "reset", SlowClosePower: "slow-close", LimitDataPower: "limit-data", RefusePower: "refuse"}
@@ -256,9 +259,16 @@ const (
 	KeepNothing
 	// KeepSynced: what had been fsynced, as after a power cut.
 	KeepSynced
+	// KeepTorn: its data, but the last write in its append-only file ends in the middle.
+	KeepTorn
+	// KeepFlipped: its data, but a bit of that write is another one.
+	KeepFlipped
 )
 
-var keepNames = []string{KeepData: "data", KeepNothing: "nothing", KeepSynced: "synced"}
+// Damages reports that the append-only file is not what the node had written.
+func (k Keep) Damages() bool { return k == KeepTorn || k == KeepFlipped }
+
+var keepNames = []string{KeepData: "data", KeepNothing: "nothing", KeepSynced: "synced", KeepTorn: "torn", KeepFlipped: "flipped"}
 
 // Check refuses what cannot be kept.
 func (k Keep) Check() error { return check(keepNames, "keep", k) }

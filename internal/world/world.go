@@ -3,6 +3,8 @@ package world
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -148,6 +150,26 @@ func (s *Spec) SlotMove(keys SlotKeys, servers []cluster.Server) *cluster.Move {
 // MayRefuse: a fault may let nodes refuse commands.
 func (s *Spec) MayRefuse() bool { return slices.Contains(s.Needs, RefusePower) }
 
+// Draws are the random numbers for what is damaged of a node's disk when it has died for the nth time.
+func (s *Spec) Draws(node string, n int) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(node))
+	return rand.New(rand.NewPCG(s.Seed, h.Sum64()+uint64(n)))
+}
+
+// NoModel says why models cannot do what the run needs; empty: they can.
+func (s *Spec) NoModel() string {
+	switch {
+	case s.Cluster != nil:
+		return NoModelOfCluster
+	case slices.Contains(s.Needs, FlipPower):
+		return noModelOfFlips
+	case slices.Contains(s.Needs, TearPower) && s.Replicated:
+		return noModelOfTornReplicas
+	}
+	return ""
+}
+
 // Check refuses what there is not.
 func (s *Spec) Check() error {
 	err := check(persistenceNames, "persistence", s.StorePersistence)
@@ -211,9 +233,12 @@ func (c *Cluster) Several() bool { return c != nil && c.count() > 1 }
 // NoModelOfCluster is why models cannot be a Redis Cluster, NoClusterThere why servers in containers, and those of others, cannot.
 // NoLiveCluster is why a search, which shrinks what it finds by many runs, does not take one in real time.
 const (
-	NoModelOfCluster = "a Redis Cluster is not available on models: real servers are one in virtual time (--world virtual --nodes process)"
-	NoLiveCluster    = "a Redis Cluster is searched in virtual time alone: --world virtual --nodes process"
-	NoClusterThere   = "a Redis Cluster is not available in containers and on servers that exist already: use --nodes process"
+	noModelOfFlips        = "models have no files of which a bit could be flipped (keep: flipped): " + realNodes
+	noModelOfTornReplicas = "models of replicas have no files that could be torn (keep: torn): " + realNodes
+	realNodes             = "real servers have (--nodes process in virtual time, or --world live)"
+	NoModelOfCluster      = "a Redis Cluster is not available on models: real servers are one in virtual time (--world virtual --nodes process)"
+	NoLiveCluster         = "a Redis Cluster is searched in virtual time alone: --world virtual --nodes process"
+	NoClusterThere        = "a Redis Cluster is not available in containers and on servers that exist already: use --nodes process"
 )
 
 // check refuses sentinels that could not do their work.

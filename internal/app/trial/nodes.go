@@ -16,7 +16,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/runner"
 	"github.com/redlock-sim/redlock-sim/internal/words"
-	"github.com/redlock-sim/redlock-sim/internal/world"
 	"github.com/redlock-sim/redlock-sim/internal/world/client"
 	"github.com/redlock-sim/redlock-sim/internal/world/live/server"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual/guests"
@@ -112,20 +111,20 @@ const patience = 5 * time.Minute
 // variants then stand on the same ground. What cannot be had there is not applicable.
 func (t *trial) prepareVirtual(ctx context.Context) error {
 	programs := slices.ContainsFunc(t.subjects, func(s subject) bool { return s.program() != nil })
-	clusters := slices.ContainsFunc(t.subjects, func(s subject) bool { return s.Setup.Nodes.Clustered() })
+	noModel := slices.ContainsFunc(t.subjects, func(s subject) bool { return t.noModel(&s) != "" })
 	switch {
 	case programs && t.Nodes == Model:
 		return ErrOnModel
-	case clusters && t.Nodes != Model && !programs: // no model is one
+	case noModel && t.Nodes != Model && !programs:
 	case !programs && t.Nodes != server.Process:
 		t.Nodes = Model
-		t.refuseClusters(world.NoModelOfCluster)
+		t.refuseModels(nil)
 		return nil
 	}
 	path, version, err := VirtualServer(ctx, t.Redis)
 	if err != nil && !programs && t.Nodes == server.Auto {
 		t.Nodes = Model
-		t.refuseClusters(fmt.Sprintf("a Redis Cluster needs real servers: %v", err))
+		t.refuseModels(err)
 		return nil
 	}
 	if err != nil {
@@ -183,6 +182,24 @@ func FindStore(store program.Store) (path string, err error) {
 		return "", &EnvironmentError{Err: fmt.Errorf("the lock is kept in %s: %w", store, err), Hint: hint}
 	}
 	return path, nil
+}
+
+// noModel is why the nodes of a variant cannot be models; empty: they can.
+func (t *trial) noModel(s *subject) string {
+	spec := runner.Spec(t.config(s, t.Seed))
+	return spec.NoModel()
+}
+
+// refuseModels says of some variants why their nodes cannot be models, and why no real servers take their place.
+func (t *trial) refuseModels(err error) {
+	for i := range t.subjects {
+		s := &t.subjects[i]
+		if why := t.noModel(s); s.notApplicable == "" && why != "" {
+			if s.notApplicable = why; err != nil {
+				s.notApplicable += fmt.Sprintf(" (%v)", err)
+			}
+		}
+	}
 }
 
 // refuseClusters says why the nodes of some variants, a Redis Cluster, cannot be had.

@@ -35,6 +35,9 @@ func TestWhatACrashLeaves(t *testing.T) {
 		{world.AOFAlways, world.KeepData, false, true},
 		{world.AOFAlways, world.KeepSynced, false, true},
 		{world.AOFAlways, world.KeepNothing, false, false},
+		{world.AOFAlways, world.KeepTorn, false, false},
+		{world.AOFEverysec, world.KeepTorn, false, false},
+		{world.AOFNo, world.KeepTorn, false, false},
 	} {
 		t.Run(c.persistence.String()+"/"+c.keep.String(), func(t *testing.T) {
 			t.Parallel()
@@ -56,6 +59,26 @@ func TestWhatACrashLeaves(t *testing.T) {
 				t.Errorf("after the crash c2's acquire was %v (%s), want %v", a.Type, a.Error, want)
 			}
 		})
+	}
+}
+
+// What a flipped bit leaves is another key, another value, or nothing: Redis starts all the same, after its file has been mended where it
+// refuses that.
+func TestAServerStartsFromAFlippedFile(t *testing.T) {
+	t.Parallel()
+	s := spec(t, 1)
+	s.Nodes[0].Persistence = world.AOFAlways
+	w := open(t, s, &observed{})
+	for range 6 {
+		mustOK(t, w, "c1", history.Acquire)
+		crash(t, w, world.KeepFlipped)
+		if !w.Alive("A") {
+			t.Fatal("A is dead")
+		}
+		_ = do(w, "c1", history.Release)
+		if err := w.Wipe("A"); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -24,6 +24,8 @@ type disk struct {
 	savesLater bool
 	// writes and expiries are how many the memory had when a command began, or made a snapshot by FLUSHALL.
 	writes, expiries int64
+	// log is the end of an append-only file.
+	log writeLog
 }
 
 const second = 1_000_000 // in microseconds
@@ -34,7 +36,7 @@ func (d *disk) started(n *redisModel, now int64, keep world.Keep) {
 	d.last = now / second
 	d.savesLater = n.persistence == world.RDB || n.persistence == world.AOFEverysec
 	d.dirty, d.syncedTo = false, 0
-	if keep != world.KeepData || n.persistence != world.AOFEverysec {
+	if keep != world.KeepData && keep != world.KeepTorn || n.persistence != world.AOFEverysec || d.log.synced > d.log.all {
 		d.save(n)
 	}
 }
@@ -43,7 +45,7 @@ func (d *disk) save(n *redisModel) {
 	d.dirty = false
 	if n.persistence != world.NoPersistence {
 		d.synced = append(d.synced[:0], n.memory.Items...)
-		d.syncedTo = n.memory.Writes
+		d.syncedTo, d.log.synced = n.memory.Writes, d.log.all
 	}
 }
 
@@ -85,6 +87,7 @@ func (d *disk) saveAfterJump(n *redisModel, now, last int64) {
 // once.
 func (d *disk) flushed(n *redisModel, all bool) {
 	if n.persistence != world.RDB {
+		d.log.open.all = true
 		d.wrote(n, n.memory.Now)
 	} else if all {
 		d.last = n.memory.Now / second
@@ -93,7 +96,10 @@ func (d *disk) flushed(n *redisModel, all bool) {
 	}
 }
 
-func (d *disk) count(n *redisModel) { d.writes, d.expiries = n.memory.Writes, n.memory.Expiries }
+func (d *disk) count(n *redisModel) {
+	d.writes, d.expiries = n.memory.Writes, n.memory.Expiries
+	d.log.begin(n.memory.Items)
+}
 
 // hasChanges reports that more than expiries came since count: those are no changes to a snapshot.
 func (d *disk) hasChanges(n *redisModel) bool {
@@ -102,6 +108,7 @@ func (d *disk) hasChanges(n *redisModel) bool {
 
 // wrote takes note of a write.
 func (d *disk) wrote(n *redisModel, now int64) {
+	d.log.end()
 	if d.savesLater && !d.dirty {
 		d.dirty, d.since = true, now/second
 	}
@@ -121,7 +128,10 @@ func (d *disk) wrote(n *redisModel, now int64) {
 func (d *disk) load(n *redisModel, keep world.Keep) []model.Item {
 	switch {
 	case keep == world.KeepNothing || n.persistence == world.NoPersistence:
+		d.log.cutTo(0)
 		return nil
+	case keep == world.KeepTorn && n.persistence.AppendOnly():
+		return d.log.tear(n.memory.Items, n.memory.Milliseconds())
 	case n.persistence == world.RDB:
 		// What has expired by the clock of the start is not loaded.
 		return slices.DeleteFunc(slices.Clone(d.synced), func(it model.Item) bool {
@@ -130,7 +140,9 @@ func (d *disk) load(n *redisModel, keep world.Keep) []model.Item {
 	case keep == world.KeepData || n.persistence == world.AOFAlways:
 		return slices.Clone(n.memory.Items)
 	case n.persistence == world.AOFEverysec:
+		d.log.cutTo(d.log.synced)
 		return slices.Clone(d.synced)
 	}
+	d.log.cutTo(0)
 	return nil
 }

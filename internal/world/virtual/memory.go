@@ -60,7 +60,11 @@ func (w *World) Fill(node string) (empty func() error, err error) {
 
 // wipe implements keeper.
 func (n *redisModel) wipe() error {
+	log := &n.disk.log
+	log.begin(n.memory.Items)
+	log.single = true
 	n.remove(func(*model.Item) bool { return true })
+	log.single = false
 	n.disk.flushed(n, true)
 	return nil
 }

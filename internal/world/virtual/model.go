@@ -56,6 +56,7 @@ func (n *redisModel) seeClock() {
 // for it.
 func (n *redisModel) sweep() {
 	before := n.memory.Writes
+	n.disk.log.begin(n.memory.Items)
 	if n.memory.Sweep(); n.memory.Writes != before && n.persistence != world.RDB {
 		n.disk.wrote(n, n.memory.Now)
 	}

@@ -139,7 +139,11 @@ func newTrial(seed uint64, number int, as command.Server) *trial {
 
 // spec is the world of the trial.
 func (tr *trial) spec() world.Spec {
-	return world.Spec{Name: "model-check", Seed: tr.seed, Nodes: tr.nodes, Replicated: tr.replicated, Lock: lock.Config{Key: "nobody's"}}
+	s := world.Spec{Name: "model-check", Seed: tr.seed, Nodes: tr.nodes, Replicated: tr.replicated, Lock: lock.Config{Key: "nobody's"}}
+	if tr.nodes[0].Persistence.AppendOnly() {
+		s.Needs = []world.Power{world.TearPower}
+	}
+	return s
 }
 
 // checked is a world in which a trial is made.

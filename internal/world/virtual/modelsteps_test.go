@@ -150,6 +150,9 @@ func (d *drawer) step() step {
 	case n < 9 && !d.trial.watched:
 		p.restart = true
 		p.keep = []world.Keep{world.KeepData, world.KeepNothing, world.KeepSynced}[d.IntN(3)]
+		if !d.trial.as.Valkey && d.trial.nodes[0].Persistence.AppendOnly() && d.IntN(2) == 0 {
+			p.keep = world.KeepTorn
+		}
 	case n < 11:
 		p.clock = &world.ClockFault{Jump: time.Duration(d.IntN(6001)-2000) * time.Millisecond, Rate: 1}
 		if !d.trial.watched && d.trial.nodes[0].Persistence != world.AOFEverysec && d.IntN(3) == 0 {

@@ -477,9 +477,16 @@ func TestPersistence(t *testing.T) {
 		{world.AOFEverysec, world.KeepSynced, first},
 		{world.AOFAlways, world.KeepSynced, both},
 		{world.AOFAlways, world.KeepNothing, nothing},
+		{world.AOFAlways, world.KeepTorn, first},
+		{world.AOFEverysec, world.KeepTorn, first},
+		{world.AOFNo, world.KeepTorn, first},
 	} {
 		t.Run(test.p.String()+" "+test.keep.String(), func(t *testing.T) {
-			w := small(t, func(s *world.Spec) { s.Nodes[0].Persistence = test.p })
+			w := small(t, func(s *world.Spec) {
+				if s.Nodes[0].Persistence = test.p; test.keep == world.KeepTorn {
+					s.Needs = append(s.Needs, world.TearPower)
+				}
+			})
 			inClient(w, "c1", func(e *env) {
 				do(e, command.Set("lock", first, time.Minute))
 				e.Sleep(3500 * time.Millisecond) // long enough for a snapshot

@@ -215,8 +215,8 @@ func (w *World) checkRoles(spec *world.Spec) error {
 	if w.order != nil && w.servers != nil {
 		return errors.New("nobody can decide the order of all messages where servers answer")
 	}
-	if spec.Cluster != nil && w.servers == nil {
-		return errors.New(world.NoModelOfCluster)
+	if why := spec.NoModel(); why != "" && w.servers == nil {
+		return errors.New(why)
 	}
 	return nil
 }
@@ -272,6 +272,9 @@ func (w *World) newNode(name string, p world.Persistence) *Host {
 		memory: model.Memory{Items: n.memory.Items[:0]}, known: n.known[:0], disk: disk{synced: n.disk.synced[:0]}, redis: n.redis}
 	n.service = n
 	n.memory.Observer = &n.watch
+	if p.AppendOnly() && slices.Contains(w.spec.Needs, world.TearPower) {
+		n.disk.log.kept, n.memory.Changed = true, n.disk.log.note // no replica asks what has changed: see checkRoles
+	}
 	n.known = append(n.known, warmed...) // by the clients, when they got ready
 	n.disk.started(n, int64((w.wallZero-NodesStartBefore+w.startPhase(len(w.nodes)))/time.Microsecond), world.KeepNothing)
 	if w.locks != nil {

@@ -46,6 +46,8 @@ func (h Hooks) missingFor(d world.Demand) error {
 		return errors.New("sentinels change the settings of the servers that they watch, so they watch none that exist already")
 	case world.MemoryPower:
 		return errors.New("what existing servers have in their memory stays there")
+	case world.TearPower, world.FlipPower:
+		return errors.New("the files of existing servers stay as they are")
 	case world.ClientClockPower, world.PostgresPower, world.MessagePower,
 		world.LatencyPower, world.BandwidthPower, world.CutPower, world.HoldPower, world.StallPower, world.ResetPower,
 		world.SlowClosePower, world.LimitDataPower, world.RefusePower: // clients, links and PostgreSQL are here, wherever the nodes are

@@ -85,6 +85,8 @@ func (n *Node) prepareDisk(keep world.Keep) error {
 	switch {
 	case keep == world.KeepNothing, n.Persistence == world.NoPersistence:
 		return n.wipe(keep)
+	case keep.Damages():
+		return n.damage(keep)
 	case keep == world.KeepSynced && n.Persistence == world.AOFNo:
 		// Nobody asked for an fsync. The kernel would have written some of it
 		// after half a minute; no run here lasts so long on that.
@@ -95,6 +97,23 @@ func (n *Node) prepareDisk(keep world.Keep) error {
 	// A snapshot is fsynced before it takes its name, and with aof-always every
 	// answer came after its fsync.
 	return nil
+}
+
+// damage damages the last write in the append-only file. What has run out by the node's clock is none that could be lost.
+func (n *Node) damage(keep world.Keep) error {
+	now := machine.Wall()
+	if n.Clock != nil {
+		now += n.Clock.Ahead()
+	}
+	tail, err := journal.Last(n.Server.folder(), now.Milliseconds())
+	if tail == nil || err != nil {
+		return err
+	}
+	if keep == world.KeepFlipped {
+		n.flipped = tail
+		return tail.Flip(n.draws())
+	}
+	return tail.Tear(n.draws())
 }
 
 // wipe empties the disk. What a node knows of its cluster it syncs whatever it does with its data: only an empty disk has none.

@@ -43,7 +43,7 @@ func Available(p world.Power) error {
 	case world.PostgresPower:
 		_, err = postgres.FindPostgres()
 	case world.PausePower, world.ClientClockPower, world.CrashPower,
-		world.PowerCutPower, world.ReplicaPower, world.SentinelPower, world.MessagePower, world.MemoryPower,
+		world.PowerCutPower, world.TearPower, world.FlipPower, world.ReplicaPower, world.SentinelPower, world.MessagePower, world.MemoryPower,
 		world.LatencyPower, world.BandwidthPower, world.CutPower, world.HoldPower, world.StallPower, world.ResetPower,
 		world.SlowClosePower, world.LimitDataPower, world.RefusePower: // they take nothing but Linux
 	}

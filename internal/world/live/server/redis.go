@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"strconv"
@@ -33,6 +34,9 @@ type Node struct {
 	password string
 	// keep is what a restart is to leave of its data.
 	keep world.Keep
+	// draws are the random numbers for what is damaged of its append-only file, flipped is what was as long as it has not started from that.
+	draws   func() *mathrand.Rand
+	flipped *journal.Tail
 	// Clock moves the server's wall clock, where the run needs that.
 	Clock  movableClock
 	Server server
@@ -81,6 +85,14 @@ func (n *Node) Endpoint(name string) Endpoint {
 func (n *Node) Restart(ctx context.Context, keep world.Keep) error {
 	n.keep = keep
 	if err := n.prepareDisk(keep); err != nil {
+		return err
+	}
+	err := n.Start(ctx)
+	flipped := n.flipped
+	if n.flipped = nil; err == nil || flipped == nil {
+		return err
+	}
+	if err := flipped.Remove(); err != nil { // it has refused to start
 		return err
 	}
 	return n.Start(ctx)

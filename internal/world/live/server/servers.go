@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,7 +58,12 @@ func New(ctx context.Context, spec *world.Spec, scratch string, o Options) (*Ser
 func (s *Servers) node(name, file string, h Host, p world.Persistence) *Node {
 	plain := p == world.NoPersistence && !s.spec.Replicated && s.spec.Sentinel == nil
 	// What a server remembers that keeps snapshots is what they say, and not what a journal does.
-	return &Node{Name: name, Host: h, Persistence: p, plain: plain, journals: p != world.RDB,
+	damages := 0
+	draws := func() *rand.Rand {
+		damages++
+		return s.spec.Draws(name, damages)
+	}
+	return &Node{Name: name, Host: h, Persistence: p, plain: plain, journals: p != world.RDB, draws: draws,
 		dir: filepath.Join(s.scratch, file), log: filepath.Join(s.spec.Dir, file+".log")}
 }
 

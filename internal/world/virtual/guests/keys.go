@@ -60,6 +60,7 @@ func (s *redisServer) learnVersion() error {
 
 // started takes in what a server has found when it started.
 func (s *redisServer) started() error {
+	s.flipped = nil
 	if s.redis == "" {
 		if err := s.learnVersion(); err != nil {
 			return err

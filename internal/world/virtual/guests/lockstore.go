@@ -23,7 +23,7 @@ func (s *lockStore) prepareDisk(keep world.Keep) error {
 		return s.wipe()
 	case world.KeepSynced:
 		return s.host.CutPower(s.dir)
-	case world.KeepData:
+	case world.KeepData, world.KeepTorn, world.KeepFlipped: // it has no append-only file of Redis, and is asked for none
 	}
 	return nil
 }

@@ -49,8 +49,8 @@ func Refusal(spec *world.Spec, o Options) string {
 			return "a lock program meets real servers"
 		}
 	}
-	if spec.Cluster != nil && o.Server == "" {
-		return world.NoModelOfCluster
+	if o.Server == "" {
+		return spec.NoModel()
 	}
 	return ""
 }

@@ -35,6 +35,8 @@ type redisServer struct {
 	shard *shard
 	// gives: the last that it was told is to give keys to another server.
 	gives bool
+	// flipped is what was damaged of its append-only file, as long as it has not started from that; nil: nothing was.
+	flipped *journal.Tail
 	// redis and valkey are the versions that it tells; valkey is empty for Redis.
 	redis, valkey string
 }
@@ -206,10 +208,38 @@ func (s *redisServer) prepareData(keep world.Keep) error {
 			return err
 		}
 	}
+	if keep.Damages() {
+		return s.damage(keep)
+	}
 	if s.snapshots() {
 		return os.RemoveAll(filepath.Join(s.dir, "appendonlydir"))
 	}
 	return nil
+}
+
+// damage damages the last write in the append-only file.
+func (s *redisServer) damage(keep world.Keep) error {
+	tail, err := journal.Last(s.dir, s.now())
+	if tail == nil || err != nil {
+		return err
+	}
+	r := s.g.spec.Draws(s.h.Name(), s.life)
+	if keep == world.KeepFlipped {
+		s.flipped = tail
+		return tail.Flip(r)
+	}
+	s.host.Shortened(tail.File, tail.From)
+	return tail.Tear(r)
+}
+
+// mend removes what was flipped from the append-only file of a server that refuses to start from that; false: nothing was.
+func (s *redisServer) mend() bool {
+	tail := s.flipped
+	if s.flipped = nil; tail == nil {
+		return false
+	}
+	s.host.Shortened(tail.File, tail.From)
+	return tail.Remove() == nil
 }
 
 // Follow implements kind.

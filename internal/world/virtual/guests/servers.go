@@ -161,6 +161,11 @@ func (s *server) Start(keep world.Keep, ready func(error)) {
 	}
 	s.life++
 	s.ready = ready
+	s.launch()
+}
+
+// launch starts a process.
+func (s *server) launch() {
 	s.host.Quiet(false)
 	path, args := s.command()
 	c := s.outputs()
@@ -204,11 +209,19 @@ func (s *server) outputs() supervisor.Command {
 func (s *server) ended(life int, how string) {
 	switch {
 	case life != s.life:
+	case s.ready != nil && s.mends():
+		s.launch()
 	case s.ready != nil:
 		s.begun(fmt.Errorf("the server of node %s ended while it started: %s", s.h.Name(), how))
 	default:
 		s.g.Unknown(fmt.Sprintf("the server of node %s %s, and no fault did that", s.h.Name(), how))
 	}
+}
+
+// mends reports that a server that ended while it started can be started again: what was wrong with its disk has been mended.
+func (s *server) mends() bool {
+	redis, is := s.kind.(*redisServer)
+	return is && redis.mend()
 }
 
 // begun tells that it has started, or why not.

@@ -240,6 +240,9 @@ func (s *soaking) live(ctx context.Context) error {
 		epochs = 0
 	}
 	err := s.soak.Run(ctx, t.Next, epochs)
+	if t.Epochs > t.Before {
+		t.measure()
+	}
 	if errors.Is(err, errEnough) {
 		err = nil
 	}

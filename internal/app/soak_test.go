@@ -1,9 +1,11 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +66,47 @@ func TestATallyDoesNotGrow(t *testing.T) {
 	}
 	if r := late.Rate(); r.Share() != 0.2 || r.Low >= 0.2 || r.High <= 0.2 {
 		t.Errorf("a rate of %+v", r)
+	}
+}
+
+// What a soak says of its memory is what is in use, and not the garbage of an epoch.
+func TestASoakMeasuresWhatIsInUse(t *testing.T) {
+	const large = 64 << 20
+	tally := newTally(0)
+	tally.measure()
+	before := tally.End.Heap
+	garbage := make([]byte, large)
+	runtime.GC() // which finds it in use
+	runtime.KeepAlive(garbage)
+	if tally.take(&explore.Epoch{}); tally.Start.Heap > before+large/2 {
+		t.Errorf("%d bytes in use, and %d before %d came and went", tally.Start.Heap, before, large)
+	}
+}
+
+// A soak in which something is violated again and again keeps no more of it than the first.
+func TestASoakDoesNotGrow(t *testing.T) {
+	r := request.Soak{World: request.Virtual, Epochs: 150, Length: request.Duration(10 * time.Second), Seed: 7, Kinds: []string{"pause"},
+		Target: request.Target{Scenario: "gc-pause", Variant: "unfenced"}, Out: t.TempDir()}
+	ctx, enough := context.WithCancel(t.Context())
+	var early int64
+	var all *SoakResult
+	_, err := Soak(ctx, &Env{System: runtime.GOOS}, r, func(e Event) {
+		switch e := e.(type) {
+		case Soaking:
+			if e.Epochs == 20 {
+				e.measure()
+				early = e.End.Heap
+			}
+		case Soaked:
+			all = e.SoakResult
+			enough() // nothing is to be explained
+		}
+	})
+	if all == nil || len(all.Found) == 0 || all.Epochs != 150 {
+		t.Fatal(all, err)
+	}
+	if grown := all.End.Heap - early; early == 0 || grown > 1<<20 {
+		t.Errorf("from the epoch 20 on the heap grew by %d bytes, to %d", grown, all.End.Heap)
 	}
 }
 

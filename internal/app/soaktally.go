@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/metrics"
 	"slices"
 	"time"
@@ -54,7 +55,8 @@ type SoakTally struct {
 	Start SoakMemory `json:"memory_start"`
 	End   SoakMemory `json:"memory_end"`
 
-	life uint64
+	life     uint64
+	measured time.Time
 }
 
 // SoakMemory is how much memory sim had, and the processes below it, in bytes. Heap is what of its own is in use: the rest it takes and
@@ -149,15 +151,28 @@ func (t *SoakTally) take(e *explore.Epoch) {
 		t.Failure = "it came to its time limit"
 	}
 	t.takeVerdicts(e)
-	t.End.Own, t.End.Children = machine.Resident()
-	t.End.Heap = heapInUse()
+	if t.Epochs == 1 || time.Since(t.measured) > measureEvery {
+		t.measure()
+	}
 	if t.Epochs == 1 {
 		t.Start = t.End
 	}
 }
 
-// heapInUse is what of the heap was in use when garbage was collected last.
+// measureEvery is how often memory is measured, beside the first epoch and the last.
+const measureEvery = 10 * time.Second
+
+// measure measures how much memory there is.
+func (t *SoakTally) measure() {
+	t.measured = time.Now()
+	t.End.Heap = heapInUse()
+	t.End.Own, t.End.Children = machine.Resident()
+}
+
+// heapInUse is what of the heap is in use. Garbage is collected before: when that was done last it was in the midst of an epoch, and counted
+// its events, and all that came while it was being done.
 func heapInUse() int64 {
+	runtime.GC()
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	if metrics.Read(live); live[0].Value.Kind() != metrics.KindUint64 {
 		return 0

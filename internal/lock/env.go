@@ -47,7 +47,7 @@ type Env interface {
 	Background(op Operation, do func() (Grant, Result), remaining func(Grant) time.Duration)
 }
 
-// Process is the memory that the locks of all clients of a process share. Its methods are for any of their threads. The zero value is ready.
+// Process is the memory that the locks of all clients of a process share, for any of their threads. The zero value is ready.
 type Process struct {
 	mu    sync.Mutex
 	entry entry

@@ -93,7 +93,7 @@ var _ lock.Env = (*env)(nil)
 func (e *env) Consensus() command.Node { return e.etcd }
 
 // Process is that of the table: its clients are in one process.
-func (e *env) Process() *lock.Process { return &e.table.process }
+func (e *env) Process() *lock.Process { return &e.process }
 
 // sit makes a client and its lock.
 func (tb *table) sit(t *testing.T, name string, c lock.Config) (*env, lock.Lock) {

@@ -195,7 +195,8 @@ func (r *run) spec() world.Spec {
 	s := r.setup
 	spec := world.Spec{
 		Name: r.Scenario + "/" + r.Variant.Name, Dir: r.Dir, Seed: r.Seed,
-		Clients: r.clients, PerProcess: s.Workload.PerProcess, Lock: s.Lock, Points: r.points, Messages: nemesis.Messages(r.planned), Commands: s.Commands, Needs: s.Needs(),
+		Clients: r.clients, PerProcess: s.Workload.PerProcess,
+		Lock: s.Lock, Points: r.points, Messages: nemesis.Messages(r.planned), Commands: s.Commands, Needs: s.Needs(),
 		MovesAtomically: nemesis.MovesAtomically(r.planned),
 		Replicated:      s.Nodes.Replicated(), Sentinel: s.Nodes.Sentinel(), Cluster: s.Nodes.Cluster(), Resource: s.Resource.Config,
 		WarmUp:      s.Workload.WarmUp && r.Program != nil,

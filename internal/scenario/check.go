@@ -121,7 +121,8 @@ func (d *decoder) checkProcesses(s *Setup) {
 		d.ProblemAt("resource.guard", "WATCH is for a connection of the client's own, and clients that share a process share their connections")
 	}
 	if s.Commands {
-		d.ProblemAt("record_commands", "clients that share a process share its connections, and nobody can tell which of them sent a command").Hint =
+		d.ProblemAt("record_commands",
+			"clients that share a process share its connections, and nobody can tell which of them sent a command").Hint =
 			"leave out workload.per_process"
 	}
 }

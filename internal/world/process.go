@@ -2,8 +2,8 @@ package world
 
 import "slices"
 
-// Process are the clients that share the process of one, in their order: so many clients are in each, the last one may have fewer. The first
-// stands for the process: its links carry what all of them send.
+// Process are the clients that share the process of one, in their order: so many clients are in each, the last one may have fewer.
+// The first stands for the process: its links carry what all of them send.
 func Process(clients []string, each int, client string) []string {
 	i := slices.Index(clients, client)
 	if i < 0 {

@@ -267,8 +267,8 @@ type Setup struct {
 	// IsSeveral are told so.
 	Process []string `json:"process,omitempty"`
 	Seed    uint64   `json:"seed"`
-	Lock  Lock   `json:"lock"`
-	Nodes []Node `json:"nodes"`
+	Lock    Lock     `json:"lock"`
+	Nodes   []Node   `json:"nodes"`
 	// Topology is one of those below.
 	Topology string `json:"topology"`
 	// Sentinels and Master are for the topology of Sentinel.

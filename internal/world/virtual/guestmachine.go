@@ -66,7 +66,8 @@ func (m *Machine) ProgramEnded(how string, printed []string) {
 	m.c.kill()
 }
 
-// AtPoint lets a fault strike at a point of the lock to which a client has come. The lock goes on when done is called, if the process is still there.
+// AtPoint lets a fault strike at a point of the lock to which a client has come. The lock goes
+// on when done is called, if the process is still there.
 func (m *Machine) AtPoint(client, name string, done func()) {
 	w := m.c.w
 	hook := w.hooks.Point

@@ -167,7 +167,8 @@ func (s *servedLock) setUp(m *incoming) error {
 		return err
 	}
 	s.config.Busy = program.Duration(m.setup.BusyMS)
-	common, err := newCommonEnv(m.setup.Client, "", m.setup.Seed, addresses(m.setup.Nodes), &s.memory) // the links name what a program connects
+	// The links name what a program connects.
+	common, err := newCommonEnv(m.setup.Client, "", m.setup.Seed, addresses(m.setup.Nodes), &s.memory)
 	if err != nil {
 		return err
 	}
@@ -429,20 +430,20 @@ func answer(id uint64, r lock.Result, ok program.Type) program.Message {
 }
 
 // renewed tells that a grant was renewed, once its acquire has been answered.
-func (s *servedProgram) renewed(owner string, m program.Message) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for s.named[owner] == 0 {
-		s.known.Wait()
+func (p *servedProgram) renewed(owner string, m program.Message) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.named[owner] == 0 {
+		p.known.Wait()
 	}
-	m.Grant = s.named[owner]
-	_ = s.out.Encode(m)
+	m.Grant = p.named[owner]
+	_ = p.out.Encode(m)
 }
 
-func (s *servedProgram) send(m any) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.out.Encode(m)
+func (p *servedProgram) send(m any) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.Encode(m)
 }
 
 // servedEnv is lock.Env for a lock program.

@@ -321,7 +321,8 @@ func (c *Process) handle(m client.Message) error {
 			return err
 		}
 		a := c.fillValidUntil(*m.Answer, m, 0)
-		c.run.Record(history.Event{Process: c.client(m), Type: a.Type, F: history.F(m.Operation), Value: a.Value, Error: history.SomeText(a.Error)})
+		c.run.Record(history.Event{Process: c.client(m), Type: a.Type, F: history.F(m.Operation), Value: a.Value,
+			Error: history.SomeText(a.Error)})
 	case client.Lost:
 		if m.Answer == nil {
 			return errors.New("the client sent a loss without an answer")

@@ -85,7 +85,8 @@ type Program struct {
 	// permits: Setup.Permits is how many clients may hold the lock at once;
 	// modes: the lock has readers and writers, and with Setup.Shared the client is a reader; fair: it serves clients in their order;
 	// at-least: the lock stays for Setup.AtLeast, also if it is released before;
-	// wakes: a release wakes those who wait; and
+	// wakes: a release wakes those who wait;
+	// clients: the program can be several clients at once, for each of which the lock is opened; Once is what they share; and
 	// setup-again: the lock can be opened again, for another trial, after what was given to
 	// Setup.OnClose. math/rand begins anew then, in a program that has the directive
 	// //go:debug randseednop=0; math/rand/v2 cannot.
@@ -130,10 +131,13 @@ type Setup struct {
 	// AtLeast is for how long the lock stays from when it was asked for, also if it is released before: 0, unless the program can at-least.
 	AtLeast time.Duration `json:"-"`
 	// Shared: the client is a reader, and can have the lock beside other readers. Only of a program that can modes.
-	Shared  bool `json:"-"`
-	point   func(name string)
-	closers *[]func()
-	object  *object
+	Shared bool `json:"-"`
+	// Process are the clients that the program is, if it can clients and is several.
+	Process []string `json:"process"`
+
+	point        func(name string)
+	closers      *[]func()
+	object, once *object
 }
 
 type object struct {
@@ -152,6 +156,20 @@ func Object[T any](s Setup, make func() T) T {
 		s.object.first = first
 	}
 	return first
+}
+
+// Once is what all clients of this process share, such as their connections: made by the first of them that asks.
+func Once[T any](s Setup, make func() (T, error)) (T, error) {
+	s.once.Lock()
+	defer s.once.Unlock()
+	if first, ok := s.once.first.(T); ok {
+		return first, nil
+	}
+	first, err := make()
+	if err == nil {
+		s.once.first = first
+	}
+	return first, err
 }
 
 // OnClose calls a function before the lock is opened again. A program that can do setup-again

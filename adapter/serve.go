@@ -59,7 +59,8 @@ type server struct {
 	written chan struct{}
 
 	mu      sync.Mutex
-	acquire Acquire
+	acquire map[string]Acquire // of each client
+	once    *object            // what they share
 	busy    time.Duration
 	grants  map[uint64]Grant // not released
 	closers []func()         // of what open opened
@@ -114,7 +115,7 @@ func (s *server) handle(m message) error {
 	case m.Type == "go" && s.waiting[m.ID] != nil:
 		close(s.waiting[m.ID])
 		delete(s.waiting, m.ID)
-	case m.Type == "acquire" && s.acquire != nil:
+	case m.Type == "acquire" && s.of(m.Client) != nil:
 		go s.get(m)
 	case m.Type == "forget":
 		go s.forget(m)
@@ -124,6 +125,16 @@ func (s *server) handle(m message) error {
 		return errors.New("not known, or not in this place")
 	}
 	return nil
+}
+
+// of is how a client gets the lock: the one that is named, or the only one.
+func (s *server) of(client string) Acquire {
+	if client == "" {
+		for _, only := range s.acquire {
+			return only
+		}
+	}
+	return s.acquire[client]
 }
 
 // send does not wait: the library must not stand still because nobody reads.
@@ -171,8 +182,10 @@ func (s *server) setUp(m message) {
 	m.Key, m.Options, m.Permits = m.Lock.Key, m.Lock.Options, max(m.Lock.Permits, 1)
 	m.TTL, m.NodeTimeout = duration(m.Lock.TTL), duration(m.Lock.NodeTimeout)
 	m.AtLeast, m.Shared = duration(m.Lock.AtLeast), m.Lock.Mode == "shared"
-	m.point, m.closers, m.object = s.point, &s.closers, new(object)
-	s.close()
+	if slices.Index(m.Process, m.Client) <= 0 { // it does not join others
+		s.close()
+	}
+	m.point, m.closers, m.object, m.once = func(name string) { s.point(m.Client, name) }, &s.closers, new(object), s.once
 	acquire, err := s.open(m.Setup)
 	if errors.Is(err, ErrUnsupported) {
 		s.send(line{"type": "unsupported", "why": err.Error()})
@@ -182,7 +195,7 @@ func (s *server) setUp(m message) {
 		s.fail(fmt.Errorf("failed to open the lock: %w", err))
 	}
 	s.mu.Lock()
-	s.acquire, s.busy = acquire, duration(m.Busy)
+	s.acquire[m.Client], s.busy = acquire, duration(m.Busy)
 	s.mu.Unlock()
 	s.send(line{"type": "set-up"})
 }
@@ -198,7 +211,7 @@ func (s *server) close() {
 	for _, g := range s.grants {
 		g.end()
 	}
-	s.acquire, s.grants = nil, make(map[uint64]Grant)
+	s.acquire, s.once, s.grants = make(map[string]Acquire), new(object), make(map[uint64]Grant)
 	var b [8]byte
 	_, _ = rand.Read(b[:])
 	mathrand.Seed(int64(binary.LittleEndian.Uint64(b[:]))) //nolint:staticcheck // there is no other way to begin anew
@@ -206,13 +219,13 @@ func (s *server) close() {
 
 func duration(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-func (s *server) point(name string) {
+func (s *server) point(client, name string) {
 	s.mu.Lock()
 	s.passed++
 	id, pass := s.passed, make(chan struct{})
 	s.waiting[id] = pass
 	s.mu.Unlock()
-	s.send(line{"type": "point", "id": id, "name": name})
+	s.send(line{"type": "point", "id": id, "client": client, "name": name})
 	<-pass
 }
 
@@ -222,7 +235,10 @@ func (s *server) get(m message) {
 		ctx, cancel = context.WithTimeout(ctx, duration(*m.Wait))
 	}
 	defer cancel()
-	g, err := s.acquire(ctx)
+	s.mu.Lock()
+	acquire := s.of(m.Client)
+	s.mu.Unlock()
+	g, err := acquire(ctx)
 	if err == nil {
 		g.held, g.end = context.WithCancel(context.Background())
 		g.unwatched = make(chan struct{})

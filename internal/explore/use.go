@@ -36,7 +36,8 @@ func (s *Search) use() (use, error) {
 }
 
 // uses are the other uses of the setup's lock that a scenario can say, of a lock that can do what they ask for: its clients extend it by
-// hand, forget it or ask again at the end of a section or inside it, keep one lock object, share a process, or wait for less than a section.
+// hand, forget it or ask again at the end of a section or inside it, keep one lock object, share a process, or wait for
+// less than a section.
 func (s *Search) uses(setup *scenario.Setup) (list []use) {
 	ready := s.Ready
 	if ready == nil {

@@ -93,6 +93,12 @@ func openTest(s Setup) (Acquire, error) {
 			g.Extend = func(context.Context) (time.Time, error) { return time.Now().Add(2 * time.Second), nil }
 		case "again":
 			g.Owner = fmt.Sprint(s.TTL.Seconds(), " ", strings.Join(closed, ""))
+		case "clients":
+			once, err := Once(s, func() (int64, error) { return objects.Add(1), nil })
+			if err != nil {
+				return g, err
+			}
+			g.Owner = fmt.Sprint(s.Client, " ", once)
 		case "object":
 			g.Owner = fmt.Sprint(*Object(s, func() *int64 { n := objects.Add(1); return &n }))
 		case "forget":
@@ -517,6 +523,35 @@ func TestLockObject(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSeveralClients: a program is several clients, each with a lock of its own, which share what is made once for each trial.
+func TestSeveralClients(t *testing.T) {
+	for _, language := range []string{"go", "python", "node", "java"} { // the others say that they are one alone
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, language).read()
+			p.say(`{"type":"hello","protocols":[1]}`)
+			p.hear("ready")
+			for trial := 1; trial <= 2; trial++ {
+				for _, client := range []string{"c1", "c2"} {
+					p.say(strings.Replace(setup("clients"), `"client":"c1"`, `"client":"`+client+`","process":["c1","c2"]`, 1))
+					p.hear("set-up")
+				}
+				for i, client := range []string{"c2", "c1"} {
+					p.say(fmt.Sprintf(`{"type":"acquire","client":"%s","id":%d,"wait_ms":1000}`, client, 10*trial+i))
+					want := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%s %d", client, trial))
+					if got := p.hear("acquired"); got["owner_b64"] != want {
+						t.Errorf("%s got %v, want the owner %s", client, got, want)
+					}
+				}
+				for i, client := range []string{"c1", "c2"} {
+					p.say(fmt.Sprintf(`{"type":"release","client":"%s","id":%d,"grant":%d}`, client, 10*trial+5+i, 10*trial+1-i))
+					p.hear("released")
+				}
+			}
+		})
+	}
 }
 
 func TestRefusedIsNotUnknown(t *testing.T) {

@@ -52,6 +52,10 @@ final class LockProgram {
                 grant.token(7).until(in(1)).extend(() -> in(2));
             }
             case "again" -> grant.owner(setup.ttl() / 1e3 + " " + String.join("", CLOSED));
+            case "clients" -> grant.owner(setup.client() + " " + setup.once(() -> {
+                OBJECTS.add(key);
+                return OBJECTS.size();
+            }));
             case "object" -> {
                 setup.lockObject(() -> OBJECTS.add(key));
                 grant.owner(OBJECTS.size() + "");

@@ -51,6 +51,9 @@ serve(about, (setup) => {
       case 'again':
         grant.owner = `${setup.ttl / 1000} ${closed.join('')}`
         break
+      case 'clients':
+        grant.owner = `${setup.client} ${setup.once(() => ({ number: ++objects })).number}`
+        break
       case 'object':
         setup.lockObject(() => ({ number: ++objects }))
         grant.owner = String(objects)

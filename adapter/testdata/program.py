@@ -54,6 +54,8 @@ def open_lock(setup):
             grant.extend = lambda: time.monotonic() + 2
         if setup.key == "again":
             grant.owner = f"{setup.ttl} {''.join(closed)}"
+        if setup.key == "clients":
+            grant.owner = f"{setup.client} {setup.once(lambda: objects.append(1) or len(objects))}"
         if setup.key == "object":
             setup.lock_object(lambda: objects.append(1) or objects)
             grant.owner = str(len(objects))

@@ -66,7 +66,8 @@ const out = takeOutput()
 const grants = new Map() // not released
 const waiting = new Map() // what goes on when a point is passed
 const closers = [] // of what openLock opened
-let acquire // what openLock returned
+const acquires = new Map() // what openLock returned, for each client
+let shared // what they share
 let busy = 0 // ms
 let [unwritten, points, ending] = [0, 0, false]
 
@@ -96,7 +97,8 @@ function takeOutput() {
  *  simulator asks, setup-again, no-ttl: a ttl of null is none, and one-object: where setup.oneObject is true, one lock object
  *  of the library is used for all grants, and permits: setup.permits is how many clients may hold the lock at once,
  *  modes: the lock has readers and writers, and with setup.shared the client is a reader, fair: it serves clients in the order in which they ask, and
- *  at-least: the lock stays for setup.atLeast, also if it is released before, wakes: a release wakes those who wait; lease is 'ttl' if the key's value keeps the lease, and
+ *  at-least: the lock stays for setup.atLeast, also if it is released before, wakes: a release wakes those who wait,
+ *  and clients: the program can be several clients, each a task: openLock is called for each, and setup.once(make) is what they share; lease is 'ttl' if the key's value keeps the lease, and
  *  about one line: which lock, its client library, its timeouts and retries. openLock gets
  *  the setup, connects to the nodes, and returns a function that gets the lock once more: it takes
  *  the longest wait (undefined: no limit). Times are in ms. All functions may be async, and calls
@@ -136,7 +138,7 @@ function handle(program, openLock, text) {
   } else if (m.type === 'go' && waiting.has(m.id)) {
     waiting.get(m.id)()
     waiting.delete(m.id)
-  } else if (['release', 'extend', 'forget'].includes(m.type) || (m.type === 'acquire' && acquire)) {
+  } else if (['release', 'extend', 'forget'].includes(m.type) || (m.type === 'acquire' && acquires.size > 0)) {
     const action = { acquire: get, release, extend, forget }[m.type]
     action(m).catch((err) => send({ type: err instanceof Refused ? 'refused' : 'unknown', id: m.id, why: String(err) }))
   } else {
@@ -145,10 +147,15 @@ function handle(program, openLock, text) {
 }
 
 async function setUp(program, openLock, m, text) {
-  acquire = undefined
-  grants.clear()
-  while (closers.length > 0) await closers.pop()()
-  if (program.can?.includes('setup-again')) beginRandom()
+  const { process: clients = [] } = m
+  if (clients.indexOf(m.client) <= 0) { // it does not join others
+    acquires.clear()
+    shared = undefined
+    grants.clear()
+    while (closers.length > 0) await closers.pop()()
+    if (program.can?.includes('setup-again')) beginRandom()
+  }
+  const once = (make) => (shared ??= make()) // what all clients of this process share: made by the first of them that asks
   const { client, topology, master, nodes = [], sentinels = [], points = [] } = m
   const { key, ttl_ms: ttl, node_timeout_ms: nodeTimeout, options = {}, permits = 1, mode, at_least_ms: atLeast = 0 } = m.lock
   busy = m.busy_ms ?? 0
@@ -156,11 +163,12 @@ async function setUp(program, openLock, m, text) {
   let object
   const lockObject = (make) => (oneObject ? (object ??= make()) : make()) // what to ask with: as before, or a new one
   const seed = BigInt(/"seed"\s*:\s*(-?\d+)/.exec(text)?.[1] ?? 0) // JSON.parse rounds it
-  const point = (name) => (points.includes(name) ? atPoint(name) : undefined)
+  const point = (name) => (points.includes(name) ? atPoint(name, client) : undefined)
   const onClose = (close) => closers.push(close) // calls it before the lock is opened again
   try {
-    acquire = await openLock({ client, seed, key, ttl, nodeTimeout, options, nodes, topology, sentinels, master, points, point, onClose,
-      oneObject, lockObject, permits, shared: mode === 'shared', atLeast })
+    const acquire = await openLock({ client, seed, key, ttl, nodeTimeout, options, nodes, topology, sentinels, master, points, point, onClose,
+      oneObject, lockObject, permits, shared: mode === 'shared', atLeast, process: clients, once })
+    acquires.set(client, acquire)
   } catch (err) {
     if (!(err instanceof Unsupported)) throw err
     return send({ type: 'unsupported', why: err.message })
@@ -187,6 +195,7 @@ function beginRandom() {
 }
 
 async function get(m) {
+  const acquire = acquires.get(m.client) ?? acquires.values().next().value
   const grant = await acquire(m.wait_ms)
   const line = promise({ type: 'acquired', id: m.id }, grant.until)
   if (grant.owner != null) line.owner_b64 = Buffer.from(grant.owner).toString('base64')
@@ -230,8 +239,8 @@ async function forget(m) {
   send({ type: 'forgotten', id: m.id })
 }
 
-function atPoint(name) {
-  send({ type: 'point', id: ++points, name })
+function atPoint(name, client) {
+  send({ type: 'point', id: ++points, client, name })
   return new Promise((passed) => waiting.set(points, passed))
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The lock program of redis-py's Lock before version 3. That of version 2.7 keeps its end in the key, in the clients' time of day."""
+"""The lock program of redis-py's Lock before version 3. That of version 2.7 keeps its end in the key, in the clients' time of day.
+--text: of a client that decodes what it reads (decode_responses)."""
 import os
 import sys
 import time
@@ -15,7 +16,8 @@ IN_VALUE = not hasattr(redis, "lock")
 
 def open_lock(setup):
     node, = setup.nodes
-    client = redis.StrictRedis(host=node.host, port=node.port, socket_timeout=setup.node_timeout or None)
+    client = redis.StrictRedis(host=node.host, port=node.port, socket_timeout=setup.node_timeout or None,
+                               decode_responses="--text" in sys.argv)
     setup.on_close(client.connection_pool.disconnect)
 
     def acquire(wait):

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""The lock program of kazoo's Lock. The TTL is the timeout of the client's session, in which its locks are."""
+"""The lock program of kazoo's Lock; --read-write: of its ReadLock and WriteLock. The TTL is the timeout of the client's session, in which its locks are."""
 from libraries import use
 
 use("kazoo")
 import logging  # noqa: E402
+import sys  # noqa: E402
 from importlib.metadata import version  # noqa: E402
 
 from kazoo.client import KazooClient, KazooState  # noqa: E402
 from kazoo.exceptions import LockTimeout  # noqa: E402
 from sim_adapter import Grant, Program, Refused, serve  # noqa: E402
 
+READ_WRITE = "--read-write" in sys.argv
 logging.basicConfig(format="%(asctime)s %(threadName)s %(message)s", level=logging.INFO)
 
 
@@ -30,7 +32,8 @@ def open_lock(setup):
     setup.on_close(client.stop)
 
     def acquire(wait):
-        lock, begin = client.Lock("/" + setup.key, setup.client), len(doubts)
+        kind = client.Lock if not READ_WRITE else client.ReadLock if setup.shared else client.WriteLock
+        lock, begin = kind("/" + setup.key, setup.client), len(doubts)
 
         def sure(done, why):  # its cleanup does what it can, and says nothing where that is too little
             if not done:
@@ -52,5 +55,6 @@ def open_lock(setup):
     return acquire
 
 
-serve(Program("kazoo", version("kazoo"), kind="session", keys=["{key}"], can=["renew", "lost", "fair", "setup-again"], store="zookeeper", ttl_min_ms=200,
-              homepage="https://kazoo.readthedocs.io", about="Lock; KazooClient with its defaults, its timeout is the TTL"), open_lock)
+serve(Program("kazoo" + " read-write" * READ_WRITE, version("kazoo"), kind="session", keys=["{key}"],
+              can=["renew", "lost", "modes" if READ_WRITE else "fair", "setup-again"], store="zookeeper", ttl_min_ms=200,
+              homepage="https://kazoo.readthedocs.io", about=f"{'ReadLock and WriteLock' if READ_WRITE else 'Lock'}; KazooClient with its defaults, its timeout is the TTL"), open_lock)

@@ -48,7 +48,7 @@ var lockMistakes = []struct {
 	{"redlock-extend", "extend_needs_quorum", []checker.Property{checker.ExclusiveLease, checker.HolderServed}},
 	{"set-nx-px", "token_after_grant", []checker.Property{checker.HolderServed, checker.OrderedTokens}},
 	{"reentrant", "entries", []checker.Property{checker.ExclusiveLease}},
-	{"reentrant", "holder", []checker.Property{checker.ExclusiveLease}},
+	{"reentrant", "holder", []checker.Property{checker.ExclusiveLease, checker.BackedGrant}},
 	{"set-nx-wait", "check_wait", []checker.Property{checker.ExclusiveLease}},
 }
 
@@ -70,7 +70,7 @@ func lockSearch(tb testing.TB, name string, switches ...string) explore.Search {
 		tb.Fatal(err)
 	}
 	setup := &s.Variants[0].Setup
-	of := explore.Search{Scenario: s, Variant: s.Variants[0].Name, Workers: 2, Real: &explore.Real{Own: true},
+	of := explore.Search{Scenario: s, Variant: s.Variants[0].Name, Ready: &own.Ready, Workers: 2, Real: &explore.Real{Own: true},
 		Properties: lockProperties(&own.Ready, setup, a.Replicas)}
 	drawFor(&of, &request.Search{Lock: name}, setup)
 	allows, inside := of.Allows, lock.PointsOn(append(a.Points, lock.PointBeforeToken, lock.PointToken), lock.MostNodes)

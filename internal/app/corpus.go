@@ -74,7 +74,7 @@ type corpusMaker struct {
 	subjects []corpusSubject
 	engine   virtual.Engine
 	place    trial.VirtualPlace
-	// onServers are those of the subjects that real servers can carry.
+	// onServers are those that real servers can carry: most of the subjects, and a Redis Cluster, which no model is.
 	onServers []corpusSubject
 	// made are the entries so far; bases those without a violation.
 	made  []*corpus.Entry
@@ -97,7 +97,11 @@ func (e *Env) newCorpusMaker(ctx context.Context, r request.Corpus, l Listener) 
 		Sources: map[corpus.Source]int{}, Sim: e.Version, License: corpus.License}}
 	for _, s := range list {
 		for _, v := range s.Variants {
-			if v.Setup.Lock.Program == nil && !v.Setup.Nodes.Clustered() && !v.Setup.Commands {
+			switch {
+			case v.Setup.Lock.Program != nil || v.Setup.Commands:
+			case v.Setup.Nodes.Clustered():
+				m.onServers = append(m.onServers, corpusSubject{s, v})
+			default:
 				m.subjects = append(m.subjects, corpusSubject{s, v})
 			}
 		}
@@ -127,11 +131,9 @@ func (m *corpusMaker) findServers() error {
 		why = err.Error()
 	} else {
 		m.place.Server, m.index.Server = path, version
-		for _, s := range m.subjects {
-			if m.place.Refusal(&s.variant) == "" {
-				m.onServers = append(m.onServers, s)
-			}
-		}
+		m.onServers = slices.DeleteFunc(append(m.onServers, m.subjects...), func(s corpusSubject) bool { return m.place.Refusal(&s.variant) != "" })
+		draw := m.drawn("order on servers", 0, 0)
+		draw.Shuffle(len(m.onServers), func(i, j int) { m.onServers[i], m.onServers[j] = m.onServers[j], m.onServers[i] })
 		if len(m.onServers) == 0 {
 			why = "no scenario can run on them"
 		}
@@ -166,7 +168,7 @@ func (m *corpusMaker) write(ctx context.Context) (err error) {
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return err
 	}
-	if m.dir, err = os.MkdirTemp(parent, ".sim-corpus-*"); err != nil {
+	if m.dir, err = machine.FolderIn(parent, "sim-corpus"); err != nil {
 		return err
 	}
 	if err := os.Mkdir(filepath.Join(m.dir, corpus.Histories), 0o755); err != nil {

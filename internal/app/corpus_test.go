@@ -87,6 +87,9 @@ func TestCorpusLabels(t *testing.T) {
 		}
 		if d := e.Damage; d != nil {
 			kinds[d.Kind] = true
+			if cut := d.Kind == "line-cut"; e.Refused != "" && cut != (e.EDN != nil) {
+				t.Errorf("%s, damaged by %s, has the EDN %v", e.ID, d.Kind, e.EDN)
+			}
 			if d.Property != "" && !slices.ContainsFunc(e.Properties, func(l corpus.Label) bool {
 				return l.Property == d.Property && l.Verdict == checker.Violated && slices.Contains(l.By, corpus.ByDamage)
 			}) {

@@ -224,6 +224,15 @@ func (t *Tally) compare(e *Entry, about string, j Judge, label, says, why string
 	}
 }
 
+// compareRefusal compares what came of reading a file that is to be refused.
+func (t *Tally) compareRefusal(e *Entry, err error) {
+	said := refused
+	if err == nil {
+		said = "read"
+	}
+	t.compare(e, "", Checker, refused, said, e.Reason)
+}
+
 // Check judges a history by sim's checker, by the definitions and by porcupine, and notes what they say else than its labels.
 func (f *Folder) Check(ctx context.Context, e *Entry, t *Tally) error {
 	t.Histories++
@@ -236,11 +245,7 @@ func (f *Folder) Check(ctx context.Context, e *Entry, t *Tally) error {
 		switch {
 		case e.Refused != "":
 			t.Refused++
-			said := refused
-			if err == nil {
-				said = "read"
-			}
-			t.compare(e, "", Checker, refused, said, e.Reason)
+			t.compareRefusal(e, err)
 		case err != nil:
 			t.compare(e, "", Checker, "read", refused, err.Error())
 		default:
@@ -251,6 +256,9 @@ func (f *Folder) Check(ctx context.Context, e *Entry, t *Tally) error {
 		text, err := f.read(e.EDN)
 		if err != nil {
 			return err
+		}
+		if e.Refused != "" {
+			t.compareRefusal(e, readsEDN(text))
 		}
 		e.checkModels(ctx, text, t)
 	}

@@ -17,8 +17,9 @@ type damage struct {
 	// property is what it violates; empty: the history becomes undecided (ended, unanswered), or no history (text).
 	property checker.Property
 	change   func(r *rand.Rand, h *history.History) (what string)
-	// text damages the JSON Lines instead.
-	text func(r *rand.Rand, lines [][]byte) (changed [][]byte, what string)
+	// text damages the JSON Lines instead; ofEDN: and the EDN.
+	text  func(r *rand.Rand, lines [][]byte) (changed [][]byte, what string)
+	ofEDN bool
 }
 
 // damages are all kinds, in the order in which they take turns.
@@ -39,7 +40,7 @@ func damages() []damage {
 		{kind: "answers-lost", change: loseAnswers},
 		{kind: "event-dropped", text: dropLine},
 		{kind: "time-back", text: turnTimeBack},
-		{kind: "line-cut", text: cutLine},
+		{kind: "line-cut", text: cutLine, ofEDN: true},
 		{kind: "version-unknown", text: changeVersion},
 	}
 }

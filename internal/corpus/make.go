@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/history"
+	"github.com/redlock-sim/redlock-sim/internal/history/edn"
 )
 
 // Made is a history of a corpus with its files.
@@ -63,19 +64,19 @@ func (m *Made) finish(ctx context.Context, ground string, made expected) error {
 	if err := m.label(ctx, ground, made); err != nil {
 		return err
 	}
-	edn, err := textOf(m.h, "edn")
+	operations, err := textOf(m.h, "edn")
 	if err != nil {
 		return err
 	}
-	if err := m.labelModels(ctx, m.h, edn); err != nil {
+	if err := m.labelModels(ctx, m.h, operations); err != nil {
 		return err
 	}
 	jsonl, err := textOf(m.h, "jsonl")
 	if err != nil {
 		return err
 	}
-	m.Texts = map[string][]byte{m.path("jsonl"): jsonl, m.path("edn"): edn}
-	m.JSONL, m.EDN = fileOf(m.path("jsonl"), jsonl), fileOf(m.path("edn"), edn)
+	m.Texts = map[string][]byte{m.path("jsonl"): jsonl, m.path("edn"): operations}
+	m.JSONL, m.EDN = fileOf(m.path("jsonl"), jsonl), fileOf(m.path("edn"), operations)
 	m.sumUp()
 	m.Reason = m.reason()
 	return nil
@@ -171,25 +172,42 @@ func (m *Made) knownFrom(of *Made, d damage) expected {
 	}
 }
 
-// damageText damages the JSON Lines so that a reader must refuse them. There is no EDN of it: it has no numbers and no header.
+// damageText damages the JSON Lines so that a reader must refuse them, and the EDN where the same makes that none: it has no numbers to
+// miss and no header, and its times may be anything.
 func (m *Made) damageText(d damage, r *rand.Rand) (*Made, error) {
-	text, err := textOf(m.h, "jsonl")
-	if err != nil {
+	text, what, err := m.damagedText(d, r, "jsonl")
+	if what == "" || err != nil {
 		return nil, err
 	}
-	lines, what := d.text(r, bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n")))
-	if what == "" {
+	if _, err = history.Decode(bytes.NewReader(text), MostEvents); err == nil {
 		return nil, nil
 	}
-	text = append(bytes.Join(lines, []byte("\n")), '\n')
-	_, err = history.Decode(bytes.NewReader(text), MostEvents)
-	if err == nil {
-		return nil, nil
-	}
-	m.Damage.What, m.Refused, m.Events = what, err.Error(), len(lines)-1
+	m.Damage.What, m.Refused, m.Events = what, err.Error(), bytes.Count(text, []byte("\n"))-1
 	m.Texts = map[string][]byte{m.path("jsonl"): text}
 	m.JSONL = fileOf(m.path("jsonl"), text)
+	if d.ofEDN {
+		text, what, err := m.damagedText(d, r, "edn")
+		if what == "" || err != nil || readsEDN(text) == nil {
+			return nil, err
+		}
+		m.Damage.What += "; in the EDN " + what
+		m.Texts[m.path("edn")], m.EDN = text, fileOf(m.path("edn"), text)
+	}
 	m.sumUp()
 	m.Reason = m.reason()
 	return m, nil
+}
+
+// damagedText is the damaged text of a form; what is empty where the damage has no place.
+func (m *Made) damagedText(d damage, r *rand.Rand, form string) (text []byte, what string, err error) {
+	if text, err = textOf(m.h, form); err != nil {
+		return nil, "", err
+	}
+	lines, what := d.text(r, bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n")))
+	return append(bytes.Join(lines, []byte("\n")), '\n'), what, nil
+}
+
+// readsEDN says why a text is no history as EDN; nil: it is one.
+func readsEDN(text []byte) error {
+	return edn.Read(bytes.NewReader(text), 0, func(int, *history.Event) error { return nil })
 }

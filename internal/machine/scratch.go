@@ -85,6 +85,42 @@ func LeaveNothing() {
 	})
 }
 
+// FolderIn makes a folder that is to take another name once it is whole, with a hidden name in a folder of the user's. What processes left
+// there that made the same, and were killed, is removed, where it can be told that they are gone.
+func FolderIn(parent, what string) (string, error) {
+	prefix := "." + what + "-"
+	me, err := Self()
+	if err != nil { // here nobody knows who is gone
+		return os.MkdirTemp(parent, prefix+"*")
+	}
+	for _, dir := range me.leftIn(parent, prefix) {
+		_ = os.RemoveAll(dir) // another one may remove it at the same time
+	}
+	return os.MkdirTemp(parent, prefix+me.String()+"-")
+}
+
+// seesGone reports that the text names an owner that has certainly ended.
+func (me Owner) seesGone(text string) bool {
+	o, err := ParseOwner(text)
+	return err == nil && o.Gone(me)
+}
+
+// leftIn are the folders of this user whose names have a prefix, an owner that is gone, and something more.
+func (me Owner) leftIn(parent, prefix string) (left []string) {
+	entries, _ := os.ReadDir(parent)
+	for _, e := range entries {
+		name, ok := strings.CutPrefix(e.Name(), prefix)
+		at := strings.LastIndexByte(name, '-')
+		if !ok || at < 0 || !me.seesGone(name[:at]) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.IsDir() && isMine(info) {
+			left = append(left, filepath.Join(parent, e.Name()))
+		}
+	}
+	return left
+}
+
 // Leftovers counts what processes have left on this machine that were killed.
 type Leftovers struct{ Processes, Folders, Segments int }
 
@@ -103,27 +139,13 @@ func Clean(remove bool) (found Leftovers, err error) {
 	if err != nil {
 		return found, err
 	}
-	gone := func(text string) bool {
-		o, err := ParseOwner(text)
-		return err == nil && o.Gone(me)
-	}
 	var stale []string
 	for _, temporary := range temporaries() {
-		entries, _ := os.ReadDir(temporary)
-		for _, e := range entries {
-			name, ok := strings.CutPrefix(e.Name(), scratchPrefix)
-			at := strings.LastIndexByte(name, '-')
-			if !ok || at < 0 || !gone(name[:at]) {
-				continue
-			}
-			if info, err := e.Info(); err == nil && info.IsDir() && isMine(info) {
-				stale = append(stale, filepath.Join(temporary, e.Name()))
-			}
-		}
+		stale = append(stale, me.leftIn(temporary, scratchPrefix)...)
 	}
 	var orphans []int
 	for _, pid := range processes() {
-		if pid != os.Getpid() && (gone(markOf(pid)) || startedIn(stale, pid)) {
+		if pid != os.Getpid() && (me.seesGone(markOf(pid)) || startedIn(stale, pid)) {
 			orphans = append(orphans, pid)
 		}
 	}

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -233,6 +234,40 @@ func TestCleanTouchesNothingElse(t *testing.T) {
 	}
 	if _, err := os.Stat(outside); err != nil {
 		t.Error(err)
+	}
+}
+
+// A folder of one that is gone is removed; of one that lives, of another purpose, or of nobody, it stays.
+func TestAFolderInRemovesWhatWasLeft(t *testing.T) {
+	parent := t.TempDir()
+	ended := exec.Command("true")
+	if err := ended.Start(); err != nil {
+		t.Fatal(err)
+	}
+	gone, err := OwnerOf(ended.Process.Pid)
+	if err := errors.Join(err, ended.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	lives, err := FolderIn(parent, "what")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{".what-" + gone.String() + "-1", ".other-" + gone.String() + "-1", ".what-1"} {
+		if err := os.MkdirAll(filepath.Join(parent, name, "within"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next, err := FolderIn(parent, "what")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{lives, next, filepath.Join(parent, ".other-"+gone.String()+"-1"), filepath.Join(parent, ".what-1")} {
+		if !exists(dir) {
+			t.Errorf("%s is gone", dir)
+		}
+	}
+	if exists(filepath.Join(parent, ".what-"+gone.String()+"-1")) {
+		t.Error("what a process left that is gone is still there")
 	}
 }
 

@@ -77,7 +77,6 @@ def connect(setup, **more):
     """Clients of redis-py for the nodes, one for the primary that sentinels name, or one for a cluster. They obey the node timeout unless told
     otherwise. With --tuned they send nothing twice."""
     import redis
-    from redis.cluster import ClusterNode, RedisCluster
     from redis.sentinel import Sentinel
     if TUNED:
         from redis.backoff import NoBackoff
@@ -93,6 +92,7 @@ def connect(setup, **more):
         for s in sentinel.sentinels:
             setup.on_close(s.connection_pool.disconnect)
     elif setup.topology == "cluster":
+        from redis.cluster import ClusterNode, RedisCluster  # redis-py has it since its version 4.1
         client = RedisCluster(startup_nodes=[ClusterNode(n.host, n.port) for n in setup.nodes], **more)
         setup.on_close(client.disconnect_connection_pools)  # its close leaves the pools open
         return [client]

@@ -56,7 +56,7 @@ final class RedissonProgram {
     static RedissonClient connect(SimAdapter.Setup setup, List<SimAdapter.Node> nodes) {
         var config = new Config();
         config.setLockWatchdogTimeout(setup.ttl().longValue()).setThreads(2).setNettyThreads(2);
-        beLazy(config);
+        config.setLazyInitialization(true); // a node may be down
         config.setConnectionListener(new ConnectionListener() {
             @Override public void onConnect(InetSocketAddress address) {}
             @Override public void onDisconnect(InetSocketAddress address) { BROKE.incrementAndGet(); }
@@ -72,15 +72,6 @@ final class RedissonProgram {
                     .setConnectionMinimumIdleSize(1).setConnectionPoolSize(4).setSubscriptionConnectionPoolSize(2);
         }
         return Redisson.create(config);
-    }
-
-    /** A node may be down. */
-    static void beLazy(Config config) { // by its name: the versions before 3.23 do not have it
-        try {
-            Config.class.getMethod("setLazyInitialization", boolean.class).invoke(config, true);
-        } catch (ReflectiveOperationException err) {
-            System.err.println("it has to connect at once");
-        }
     }
 
     static String[] addresses(List<SimAdapter.Node> nodes) {

@@ -131,7 +131,8 @@ func (m *corpusMaker) findServers() error {
 		why = err.Error()
 	} else {
 		m.place.Server, m.index.Server = path, version
-		m.onServers = slices.DeleteFunc(append(m.onServers, m.subjects...), func(s corpusSubject) bool { return m.place.Refusal(&s.variant) != "" })
+		refused := func(s corpusSubject) bool { return m.place.Refusal(&s.variant) != "" }
+		m.onServers = slices.DeleteFunc(append(m.onServers, m.subjects...), refused)
 		draw := m.drawn("order on servers", 0, 0)
 		draw.Shuffle(len(m.onServers), func(i, j int) { m.onServers[i], m.onServers[j] = m.onServers[j], m.onServers[i] })
 		if len(m.onServers) == 0 {

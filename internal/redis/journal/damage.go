@@ -224,8 +224,8 @@ func (w *writes) take(words []string) {
 			end, _ := strconv.ParseInt(words[2], 10, 64)
 			w.end(words[1], end)
 		}
-	case "incr", "incrby", "decr", "decrby", "append", "setrange", "setbit", "hset", "hdel", "hincrby", "rpush", "lpush", "rpop", "lpop", "lrem",
-		"lset", "ltrim", "linsert", "sadd", "srem", "zadd", "zrem", "zincrby", "zremrangebyscore", "zremrangebyrank": // they keep it
+	case "incr", "incrby", "decr", "decrby", "append", "setrange", "setbit", "hset", "hdel", "hincrby", "rpush", "lpush", "rpop", "lpop",
+		"lrem", "lset", "ltrim", "linsert", "sadd", "srem", "zadd", "zrem", "zincrby", "zremrangebyscore", "zremrangebyrank": // they keep it
 		if len(words) > 1 {
 			w.end(words[1], w.ends[w.db+" "+words[1]])
 		}

@@ -20,7 +20,7 @@ var flagElsewhere = map[string]string{
 	"sim audit --lock-of":   runsTwo,
 	"sim conform --lock-of": runsTwo,
 	"sim run --variant":     "sim run runs all variants; sim explain and sim search take one with --variant",
-	"sim run --fault":       "the scenario names its faults: sim list faults lists the kinds; sim search --kinds chooses kinds of random faults",
+	"sim run --fault":       "the scenario names its faults: sim list faults lists the kinds; sim search --kinds chooses kinds of random ones",
 	"sim search --fault":    "sim search --kinds chooses kinds of faults; sim list faults lists them",
 }
 

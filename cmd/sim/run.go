@@ -249,8 +249,8 @@ func (f *runFlags) ownFlags(a *cli, c *cobra.Command) {
 			"(no shell runs it), image:NAME for one in a Docker image, or a lock of sim, as in 'redlock --switch quorum'; "+
 			"empty: none, where sim.yaml names one")
 	c.Flags().StringArrayVar(&f.LockOf, "lock-of", nil,
-		"with --lock: the lock of one client where it is another one than that of the others, as CLIENT=LOCK, for example c1='./lock-of-last-year' "+
-			"(repeatable): an old version beside a new one")
+		"with --lock: the lock of one client where it is another one than that of the others, as CLIENT=LOCK, for example "+
+			"c1='./lock-of-last-year' (repeatable): an old version beside a new one")
 	c.Flags().BoolVar(&f.AsPrograms, "as-programs", false, "put each built-in lock behind the lock protocol; its expectations stay")
 	_ = c.Flags().MarkHidden("as-programs") // it tests sim itself
 	f.programsFlag(c)

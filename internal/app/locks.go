@@ -72,7 +72,8 @@ func (e *Env) standIn(command string) (*scenario.StandIn, error) {
 // lockOf gives single clients other locks than the one that is in the place of all, each as CLIENT=LOCK.
 func (e *Env) lockOf(own *scenario.StandIn, list []string) error {
 	if own == nil && len(list) > 0 {
-		return Usagef("--lock-of %s: it is for the lock of --lock, which is not there", list[0]).Hint("--lock names the lock of all other clients")
+		return Usagef("--lock-of %s: it is for the lock of --lock, which is not there", list[0]).
+			Hint("--lock names the lock of all other clients")
 	}
 	for _, text := range list {
 		client, command, ok := strings.Cut(text, "=")

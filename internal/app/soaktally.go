@@ -169,8 +169,8 @@ func (t *SoakTally) measure() {
 	t.End.Own, t.End.Children = machine.Resident()
 }
 
-// heapInUse is what of the heap is in use. Garbage is collected before: when that was done last it was in the midst of an epoch, and counted
-// its events, and all that came while it was being done.
+// heapInUse is what of the heap is in use. Garbage is collected before: when that was done last it was in the midst of an epoch, and
+// counted its events, and all that came while it was being done.
 func heapInUse() int64 {
 	runtime.GC()
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

@@ -169,7 +169,8 @@ func (a *author) differ(seed uint64) {
 	if seed%6 != 4 || h.TTL == 0 {
 		return
 	}
-	h.Differ = map[string]history.ClientLock{"c2": {LockKey: h.LockKey, TTL: []int64{2, 4, 8, 14}[seed/6%4] * unit, Renews: h.Renews != (seed%4 == 0)}}
+	h.Differ = map[string]history.ClientLock{"c2": {LockKey: h.LockKey, TTL: []int64{2, 4, 8, 14}[seed/6%4] * unit,
+		Renews: h.Renews != (seed%4 == 0)}}
 }
 
 func (a *author) chance(percent int) bool { return a.r.IntN(100) < percent }

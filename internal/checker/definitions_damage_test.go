@@ -33,8 +33,8 @@ func damage(h *history.History, seed uint64) *history.History {
 	case 2:
 		less.Header.Lease, less.Header.TTL = history.LeaseNone, 0
 	case 3: // of one that asks for more, of one that nothing is said of
-		less.Header.Differ = map[string]history.ClientLock{"c1": {TTL: pick(r, []int64{-1, 0, 3, 5, 20}) * unit, TTLExtra: pick(r, []int64{-1, 0, 0, 2}) * unit,
-			TTLStep: pick(r, []int64{0, 0, 3}) * unit, Renews: r.IntN(2) == 0}}
+		less.Header.Differ = map[string]history.ClientLock{"c1": {TTL: pick(r, []int64{-1, 0, 3, 5, 20}) * unit,
+			TTLExtra: pick(r, []int64{-1, 0, 0, 2}) * unit, TTLStep: pick(r, []int64{0, 0, 3}) * unit, Renews: r.IntN(2) == 0}}
 	}
 	if n := len(less.Events); n > 0 {
 		switch e := &less.Events[r.IntN(n)]; r.IntN(200) {

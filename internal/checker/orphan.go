@@ -78,8 +78,8 @@ func (j *judge) lastOfRound(k *facts.KeyLife, asked int) bool {
 	return j.SentAt(k.Renewed) <= answered
 }
 
-// keysMayStay is how long a key of a client may stay that nobody wants: its TTL; without one, as long as it may take until somebody is granted
-// the lock.
+// keysMayStay is how long a key of a client may stay that nobody wants: its TTL; without one, as long as it may take until somebody is
+// granted the lock.
 func (j *judge) keysMayStay(o Options, client string) time.Duration {
 	if j.Endless() {
 		return o.GrantWithin

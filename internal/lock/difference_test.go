@@ -12,10 +12,11 @@ import (
 // TestClientsThatDiffer: a client has what is said of it, and else what is said of all.
 func TestClientsThatDiffer(t *testing.T) {
 	made := lock.Mistakes{PlainDelete: true}
-	c := lock.Config{Algorithm: "set-nx-px", Key: "lock", TTL: time.Second, Mistakes: lock.Mistakes{SameValue: true}, Clients: map[string]lock.Difference{
+	c := lock.Config{Algorithm: "set-nx-px", Key: "lock", TTL: time.Second, Mistakes: lock.Mistakes{SameValue: true}}
+	c.Clients = map[string]lock.Difference{
 		"c2": {TTL: 3 * time.Second, Mistakes: made},
 		"c3": {Key: "old", Algorithm: "watchdog", Mistakes: made},
-	}}
+	}
 	for client, want := range map[string]lock.Config{
 		"c1": {Algorithm: "set-nx-px", Key: "lock", TTL: time.Second, Mistakes: lock.Mistakes{SameValue: true}},
 		"c2": {Algorithm: "set-nx-px", Key: "lock", TTL: 3 * time.Second, Mistakes: lock.Mistakes{SameValue: true, PlainDelete: true}},

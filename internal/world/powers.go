@@ -49,7 +49,8 @@ const (
 )
 
 var powerNames = []string{PausePower: "pause", NodeClockPower: "node-clock", ClientClockPower: "client-clock", CrashPower: "crash",
-	PowerCutPower: "power-cut", TearPower: "torn-file", FlipPower: "flipped-file", ReplicaPower: "replica", PostgresPower: "postgres", SentinelPower: "sentinel", MessagePower: "message",
+	PowerCutPower: "power-cut", TearPower: "torn-file", FlipPower: "flipped-file", ReplicaPower: "replica",
+	PostgresPower: "postgres", SentinelPower: "sentinel", MessagePower: "message",
 	MemoryPower:  "memory",
 	LatencyPower: "latency", BandwidthPower: "bandwidth", CutPower: "cut", HoldPower: "hold", StallPower: "stall",
 	ResetPower: "reset", SlowClosePower: "slow-close", LimitDataPower: "limit-data", RefusePower: "refuse"}

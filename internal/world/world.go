@@ -236,7 +236,8 @@ const (
 	noModelOfFlips        = "models have no files of which a bit could be flipped (keep: flipped): " + realNodes
 	noModelOfTornReplicas = "models of replicas have no files that could be torn (keep: torn): " + realNodes
 	realNodes             = "real servers have (--nodes process in virtual time, or --world live)"
-	NoModelOfCluster      = "a Redis Cluster is not available on models: real servers are one in virtual time (--world virtual --nodes process)"
+	NoModelOfCluster      = "a Redis Cluster is not available on models: real servers are one in virtual time " +
+		"(--world virtual --nodes process)"
 	NoLiveCluster         = "a Redis Cluster is searched in virtual time alone: --world virtual --nodes process"
 	NoClusterThere        = "a Redis Cluster is not available in containers and on servers that exist already: use --nodes process"
 )

@@ -70,7 +70,7 @@ func TestApart(t *testing.T) {
 func TestFailure(t *testing.T) {
 	for out, want := range map[string]string{
 		"--- FAIL: TestX\n    m_test.go:41: [rapid] failed after 9 tests: client 0 cannot release its lock\n":           "client N cannot release its lock",
-		"    m_test.go:46: [rapid] flaky test, can not reproduce\n        Traceback (client 2 has got it):\n  Original": "client N has got it",
+		"    m_test.go:46: [rapid] flaky test, can not reproduce\n        Traceback (<nil>):\n  Original traceback (client 2 has got it):\n": "client N has got it",
 		"panic: no such thing": "",
 	} {
 		if got := failure([]byte(out)); got != want {

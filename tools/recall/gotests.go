@@ -74,13 +74,17 @@ func (t *trial) runTest(ctx context.Context, binary string, args []string) (stri
 }
 
 var (
-	failed  = regexp.MustCompile(`\[rapid\] failed after \d+ tests: (.*)|(?m)^ +Traceback \((.*)\):|^ +\S+\.go:\d+: (\S+: .*)`)
+	first   = regexp.MustCompile(`Original traceback \((.*)\):`) // of a failure that rapid could not repeat
+	failed  = regexp.MustCompile(`\[rapid\] failed after \d+ tests: (.*)|(?m)^ +\S+\.go:\d+: (\S+: .*)`)
 	numbers = regexp.MustCompile(`[0-9]+`)
 )
 
 // failure is the first that a failed test says, with N for each number.
 func failure(out []byte) string {
-	m := failed.FindSubmatch(out)
+	m := first.FindSubmatch(out)
+	if m == nil {
+		m = failed.FindSubmatch(out)
+	}
 	if m == nil {
 		return ""
 	}

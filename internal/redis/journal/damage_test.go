@@ -71,60 +71,67 @@ func TestLastWrite(t *testing.T) {
 	}
 }
 
-// TestDamage: what is torn ends within the write, in its first command or between two. Flipped is a bit of what the write is made of, and none
-// of an end.
-func TestDamage(t *testing.T) {
-	const commands = "SET a 1\nMULTI\nSET lock c1-0 PXAT 1795900000000\nINCR token\nEXEC"
-	torn, flipped := make(map[int]bool), make(map[int]bool)
+const damagedCommands = "SET a 1\nMULTI\nSET lock c1-0 PXAT 1795900000000\nINCR token\nEXEC"
+
+// damage damages the last write of a file, and returns the file before and after, with where its commands begin.
+func damage(t *testing.T, by func(*journal.Tail, *rand.Rand) error, seed uint64) (before, after []byte, at []int64) {
+	path, at := damagedFile(t, damagedCommands)
+	before, _ = os.ReadFile(path)
+	tail, err := journal.Last(path, 1000)
+	if err != nil || tail == nil {
+		t.Fatal(tail, err)
+	}
+	if err := by(tail, rand.New(rand.NewPCG(seed, 0))); err != nil {
+		t.Fatal(err)
+	}
+	after, _ = os.ReadFile(path)
+	return before, after, at
+}
+
+// TestTear: what is torn ends within the write, in its first command or between two.
+func TestTear(t *testing.T) {
+	torn := make(map[int]bool)
 	for seed := range uint64(400) {
-		for flips := range 2 {
-			path, at := damagedFile(t, commands)
-			before, _ := os.ReadFile(path)
-			tail, err := journal.Last(path, 1000)
-			if err != nil || tail == nil {
-				t.Fatal(tail, err)
-			}
-			r := rand.New(rand.NewPCG(seed, 0))
-			if flips == 0 {
-				err = tail.Tear(r)
-			} else {
-				err = tail.Flip(r)
-			}
-			after, _ := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if flips == 0 {
-				torn[len(after)] = true
-				inFirst, between := len(after) > int(at[1]) && len(after) < int(at[2]), int64(len(after)) == at[2] ||
-					int64(len(after)) == at[3] || int64(len(after)) == at[4]
-				if !bytes.HasPrefix(before, after) || !inFirst && !between {
-					t.Fatalf("torn to %q", after)
-				}
-				continue
-			}
-			differ := -1
-			for i := range before {
-				if x := before[i] ^ after[i]; x != 0 {
-					if differ >= 0 || x&(x-1) != 0 || i < int(at[1]) {
-						t.Fatalf("flipped to %q", after)
-					}
-					differ = i
-				}
-			}
-			if end := bytes.Index(before, []byte("1795900000000")); differ < 0 || differ >= end && differ < end+13 {
-				t.Fatalf("flipped to %q", after)
-			}
-			flipped[differ] = true
+		before, after, at := damage(t, (*journal.Tail).Tear, seed)
+		n := int64(len(after))
+		torn[len(after)] = true
+		inFirst, between := n > at[1] && n < at[2], n == at[2] || n == at[3] || n == at[4]
+		if !bytes.HasPrefix(before, after) || !inFirst && !between {
+			t.Fatalf("torn to %q", after)
 		}
 	}
 	if want := len("*1..$5..MULTI..") - 1 + 3; len(torn) != want {
 		t.Errorf("torn in %d places, not %d", len(torn), want)
 	}
+}
+
+// TestFlip: flipped is a bit of what the write is made of, and none of an end.
+func TestFlip(t *testing.T) {
+	flipped := make(map[int]bool)
+	for seed := range uint64(400) {
+		before, after, at := damage(t, (*journal.Tail).Flip, seed)
+		differ := -1
+		for i := range before {
+			if x := before[i] ^ after[i]; x != 0 {
+				if differ >= 0 || x&(x-1) != 0 || i < int(at[1]) {
+					t.Fatalf("flipped to %q", after)
+				}
+				differ = i
+			}
+		}
+		if end := bytes.Index(before, []byte("1795900000000")); differ < 0 || differ >= end && differ < end+13 {
+			t.Fatalf("flipped to %q", after)
+		}
+		flipped[differ] = true
+	}
 	if want := 1 + len("lock") + len("c1-0") + len("token"); len(flipped) != want {
 		t.Errorf("flipped in %d places, not %d", len(flipped), want)
 	}
-	path, at := damagedFile(t, commands)
+}
+
+// TestRemove: the last write alone is removed.
+func TestRemove(t *testing.T) {
+	path, at := damagedFile(t, damagedCommands)
 	tail, _ := journal.Last(path, 0)
 	if err := tail.Remove(); err != nil {
 		t.Fatal(err)

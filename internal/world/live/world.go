@@ -154,8 +154,8 @@ func (w *World) build(o Options) (err error) {
 // makeObservers makes what sees the nodes and what reads the links to them. The history calls the lock's key shown. External: the
 // nodes are servers of others.
 func (w *World) makeObservers(external bool, shown string) {
-	w.observation = &observe.Observation{Ctx: w.ctx, Key: w.spec.Lock.Key, Shown: shown, Others: w.spec.Lock.Keys()[1:], Resource: w.spec.Resource, Record: w.recordSeen,
-		Stop: w.Stop, Background: &w.background, Replicated: w.spec.Replicated,
+	w.observation = &observe.Observation{Ctx: w.ctx, Key: w.spec.Lock.Key, Shown: shown, Others: w.spec.Lock.Keys()[1:],
+		Resource: w.spec.Resource, Record: w.recordSeen, Stop: w.Stop, Background: &w.background, Replicated: w.spec.Replicated,
 		Evicts:  external || w.spec.Lock.Program != nil, // which can let a node evict keys
 		Reopens: w.spec.Sentinel != nil, Reopened: w.tellRole}
 	w.reader = w.newConnReader(shown)

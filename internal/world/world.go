@@ -238,8 +238,8 @@ const (
 	realNodes             = "real servers have (--nodes process in virtual time, or --world live)"
 	NoModelOfCluster      = "a Redis Cluster is not available on models: real servers are one in virtual time " +
 		"(--world virtual --nodes process)"
-	NoLiveCluster         = "a Redis Cluster is searched in virtual time alone: --world virtual --nodes process"
-	NoClusterThere        = "a Redis Cluster is not available in containers and on servers that exist already: use --nodes process"
+	NoLiveCluster  = "a Redis Cluster is searched in virtual time alone: --world virtual --nodes process"
+	NoClusterThere = "a Redis Cluster is not available in containers and on servers that exist already: use --nodes process"
 )
 
 // check refuses sentinels that could not do their work.

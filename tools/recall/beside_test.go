@@ -33,7 +33,8 @@ func TestCounts(t *testing.T) {
 	if err := l.add([]byte(`{"variants": [{"name": "a", "not_applicable": "no"}]}`)); err == nil {
 		t.Error("nothing was run, and that is no error")
 	}
-	out := `{"variants": [{"name": "a", "properties": [{"name": "exclusive-belief", "verdict": "violated"}, {"name": "asks-its-ttl", "verdict": "violated"}]},
+	out := `{"variants": [{"name": "a", "properties": [{"name": "exclusive-belief", "verdict": "violated"},
+			{"name": "asks-its-ttl", "verdict": "violated"}]},
 		{"name": "b", "not_applicable": "no"}]}
 		{"variants": [{"name": "a", "properties": [{"name": "exclusive-belief", "verdict": "unknown"}]}]}`
 	if err := l.add([]byte(out)); err != nil {
@@ -69,8 +70,8 @@ func TestApart(t *testing.T) {
 // TestFailure: what a failed test says first, whatever the numbers in it.
 func TestFailure(t *testing.T) {
 	for out, want := range map[string]string{
-		"--- FAIL: TestX\n    m_test.go:41: [rapid] failed after 9 tests: client 0 cannot release its lock\n":           "client N cannot release its lock",
-		"    m_test.go:46: [rapid] flaky test, can not reproduce\n        Traceback (<nil>):\n  Original traceback (client 2 has got it):\n": "client N has got it",
+		"--- FAIL: TestX\n    m_test.go:41: [rapid] failed after 9 tests: client 0 cannot release its lock\n":     "client N cannot release its lock",
+		"    m_test.go:46: [rapid] flaky test\n Traceback (<nil>):\n Original traceback (client 2 has got it):\n": "client N has got it",
 		"panic: no such thing": "",
 	} {
 		if got := failure([]byte(out)); got != want {

@@ -152,6 +152,6 @@ func prepare(ctx context.Context, root string, p *Piece, which string) (*trial, 
 		}
 	}
 	command, err := install(ctx, root, p, version, args)
-	return &trial{sim: filepath.Join(root, "bin", "sim"), version: version, work: filepath.Join(root, ".cache", "recall", p.ID, version+".work"),
-		command: command}, err
+	work := filepath.Join(root, ".cache", "recall", p.ID, version+".work")
+	return &trial{sim: filepath.Join(root, "bin", "sim"), version: version, work: work, command: command}, err
 }

@@ -68,13 +68,13 @@ search, where there was one):
   ([stress.yaml](../../tools/recall/beside/stress.yaml)).
 - **rapid**: a state machine of [rapid](https://github.com/flyingmutant/rapid) with
   [miniredis](https://github.com/alicebob/miniredis), in the time of 'testing/synctest'
-  ([the test](../../tools/recall/testdata/rapid/machine_test.go)); 200 drawn sequences a run, for libraries of Go. miniredis does not know client
-  tracking, which rueidislock needs.
+  ([the test](../../tools/recall/testdata/rapid/machine_test.go)); 200 drawn sequences a run, for libraries of Go. miniredis does not know
+  client tracking, which rueidislock needs.
 - **locktest**: [ours](../guide/locktest.md), in 'go test'; for libraries of Go which let a test dial.
 
-For the first two a failure is that two clients believe at once that they have the lock, that an update is lost, or that nobody gets the lock
-after everything has healed. They run an hour a day or more where people use them in earnest: this is what they find in a minute. A fault
-is found if something goes wrong with the broken version alone, whatever the reason; where something goes wrong with both versions, they cannot be
+For the first two a failure is that two clients believe at once that they have the lock, that an update is lost, or that nobody gets the
+lock after everything has healed. Where people use them in earnest they run for hours: this is what they find in minutes. A fault is found
+if something goes wrong with the broken version alone, whatever the reason; where the same goes wrong with both versions, they cannot be
 told apart by it.
 
 `, "'", "`")
@@ -115,7 +115,8 @@ func besides(b *strings.Builder, museum []Piece, r results) {
 	}
 	b.WriteString(besideHead)
 	ways := append([]string{ourWay}, otherWays...)
-	fmt.Fprintf(b, "| fault | processor time: broken, mended | %s |\n|---|---|%s\n", strings.Join(ways, " | "), strings.Repeat("---|", len(ways)))
+	fmt.Fprintf(b, "| fault | processor time: broken, mended | %s |\n|---|---|%s\n",
+		strings.Join(ways, " | "), strings.Repeat("---|", len(ways)))
 	b.WriteString(rows.String())
 	b.WriteString("| **found** | |")
 	for _, way := range ways {
@@ -143,7 +144,8 @@ func besideCell(one, other *Loop) string {
 	}
 	var parts []string
 	for _, what := range said {
-		parts = append(parts, fmt.Sprintf("%s in %d of %d runs, mended %d of %d", what, one.Violated[what], one.Runs, other.Violated[what], other.Runs))
+		parts = append(parts, fmt.Sprintf("%s in %d of %d runs, mended %d of %d",
+			what, one.Violated[what], one.Runs, other.Violated[what], other.Runs))
 	}
 	return word + ": " + strings.Join(parts, "; ")
 }

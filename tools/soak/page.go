@@ -43,18 +43,19 @@ What was looked into: gozero's client has a circuit breaker. After many errors i
 in this epoch for longer than the two seconds of ` + "`grant_within`" + ` after everything had healed.
 Errors of earlier epochs count, too, so the epoch alone does not show it.
 
-redsync waits for the answers of all nodes, also when it has a majority (actOnPoolsAsync of mutex.go: "for range m.pools"). It gives each try a
-context of 5 % of the lease, which go-redis obeys only with ContextTimeoutEnabled, and waits for 5 s without that. So where a minority is silent
-for 3 s, a client asks once in that time, and for longer than grant_within: minority-tolerant. That is a fault of
-redsync with the defaults of go-redis, and a known one: [it waits for a hung node](../findings/redsync-waits-for-a-hung-node.md).
-The run of the table was interrupted before it was looked how many epochs that needs. In one of a whole day before it (1,629 epochs, minority-tolerant
-violated in 180 of 683 judged) it needed one: a run with the pause of one node alone shows it, with 20 of 20 other seeds, too. In the first 60 epochs of redsync-tuned, from the same seed, it
-holds in all of 34 judged.
+redsync waits for the answers of all nodes, also when it has a majority (actOnPoolsAsync of mutex.go: "for range m.pools"). It gives each
+try a context of 5 % of the lease, which go-redis obeys only with ContextTimeoutEnabled, and waits for 5 s without that. So where a
+minority is silent for 3 s, a client asks once in that time, and for longer than grant_within: minority-tolerant. That is a fault of
+redsync with the defaults of go-redis, and a known one: [it waits for a hung node](../findings/redsync-waits-for-a-hung-node.md). The run
+of the table was interrupted before it was looked how many epochs that needs. In one of a whole day before it (1,629 epochs,
+minority-tolerant violated in 180 of 683 judged) it needed one: a run with the pause of one node alone shows it, with 20 of 20 other
+seeds, too. In the first 60 epochs of redsync-tuned, from the same seed, it holds in all of 34 judged.
 
-A program in Go collects its garbage seldom in virtual time, when it has 256 MiB: so its memory grows to that, and no further.
-sim's own is that of its heap, which it collects when it has grown to nine times what is in use. What is in use is measured after a collection
-since 29 November 2026. What was told before was that of the last collection, in the midst of an epoch: for redsync 2.6 MiB after the first epoch
-and 50 MiB after the last of one day, in which 3.0 to 3.3 MiB were in use in all of 17 measurements from the 20th epoch to the 1,600th.
+A program in Go collects its garbage seldom in virtual time, when it has 256 MiB: so its memory grows to that, and no further. sim's own
+is that of its heap, which it collects when it has grown to nine times what is in use. What is in use is measured after a collection since
+29 November 2026. What was told before was that of the last collection, in the midst of an epoch: for redsync 2.6 MiB after the first
+epoch and 50 MiB after the last of one day, in which 3.0 to 3.3 MiB were in use in all of 17 measurements from the 20th epoch to the
+1,600th.
 `)
 	return b.String()
 }

@@ -47,16 +47,20 @@ public final class SimAdapter {
     /** What a lock program says of itself. */
     public static final class Program {
         private final Map<String, Object> about = new LinkedHashMap<>();
+        private final List<String> can = new ArrayList<>();
 
         /** kind is its class (quorum, single, session or other), keys are patterns of what the library writes; {key} is the lock's key. */
         public Program(String name, String version, String kind, String... keys) {
             with("name", name).with("version", version).with("class", kind).with("keys", List.of(keys));
         }
 
-        /** What it can: validity, renew, lost, extend, forget, token, owner, busy, setup-again, sentinel,
+        /** What it can, beside what was said before: validity, renew, lost, extend, forget, token, owner, busy, setup-again, sentinel,
          *  no-ttl (a ttl of null is none), one-object (the lock object is what Setup.lockObject gives), permits (Setup.permits is how many clients may
          *  hold the lock at once), modes (the lock has readers and writers, and with Setup.shared the client is a reader), fair (it serves clients in the order in which they ask), at-least (the lock stays for Setup.atLeast, also if it is released before), wakes (a release wakes those who wait), clients (the program can be several clients: the lock is opened for each of them, and each has one thread). */
-        public Program can(String... can) { return with("can", List.of(can)); }
+        public Program can(String... can) {
+            this.can.addAll(List.of(can));
+            return with("can", this.can);
+        }
 
         /** Another field of the message ready: homepage, points (a List), ttl_min_ms, ttl_step_ms, ttl_extra_ms, store, lease,
          *  about (one line: which lock, its client library, its timeouts and retries). */

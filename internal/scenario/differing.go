@@ -16,7 +16,7 @@ func (d *decoder) checkDiffering(s *Setup) {
 	for _, client := range s.Lock.Differing() {
 		path, one := yamlform.Join("lock.clients", client), s.Lock.For(client)
 		switch {
-		case !d.Sound("workload.clients", path):
+		case !d.Sound("workload.clients", "lock"):
 		case !slices.Contains(ClientNames(s.Workload.Clients), client):
 			d.ProblemAt(path, "there is no such client, but %s", words.Count(s.Workload.Clients, "client")).Hint =
 				"they are called c1, c2, c3, ... (workload.clients)"

@@ -101,6 +101,13 @@ func (d *disk) count(n *redisModel) {
 	d.log.begin(n.memory.Items)
 }
 
+// noteWrites lets the node know what it wrote last, where a fault can tear that.
+func (n *redisModel) noteWrites() {
+	if n.persistence.AppendOnly() && slices.Contains(n.w.spec.Needs, world.TearPower) {
+		n.disk.log.kept, n.memory.Changed = true, n.disk.log.note // no replica asks what has changed: see checkRoles
+	}
+}
+
 // hasChanges reports that more than expiries came since count: those are no changes to a snapshot.
 func (d *disk) hasChanges(n *redisModel) bool {
 	return n.memory.Writes-d.writes > n.memory.Expiries-d.expiries

@@ -29,6 +29,7 @@ func (s *byteServers) Server(h *Host) (Server, error) {
 	n := &redisModel{Host: h.w.newHost(h.name, h.persistence)}
 	n.redis = redis.New(&n.memory, redis.Config{Scripts: warmed, Server: command.Server{Valkey: true, Major: 9},
 		Unknown: func(what string) { panic("unknown to the model: " + what) }})
+	n.noteWrites()
 	s.all = append(s.all, &byteServer{h: h, n: n})
 	return s.all[len(s.all)-1], nil
 }

@@ -272,9 +272,7 @@ func (w *World) newNode(name string, p world.Persistence) *Host {
 		memory: model.Memory{Items: n.memory.Items[:0]}, known: n.known[:0], disk: disk{synced: n.disk.synced[:0]}, redis: n.redis}
 	n.service = n
 	n.memory.Observer = &n.watch
-	if p.AppendOnly() && slices.Contains(w.spec.Needs, world.TearPower) {
-		n.disk.log.kept, n.memory.Changed = true, n.disk.log.note // no replica asks what has changed: see checkRoles
-	}
+	n.noteWrites()
 	n.known = append(n.known, warmed...) // by the clients, when they got ready
 	n.disk.started(n, int64((w.wallZero-NodesStartBefore+w.startPhase(len(w.nodes)))/time.Microsecond), world.KeepNothing)
 	if w.locks != nil {

@@ -59,13 +59,13 @@ func TestLockSaysWhatItIs(t *testing.T) {
 		class        program.Class
 		point, other string
 	}{
-		{lock.Config{Algorithm: "redlock"}, "redlock", "validity owner sentinel busy extend token", program.Quorum, "after-node:25",
+		{lock.Config{Algorithm: "redlock"}, "redlock", "validity owner sentinel busy clients extend token", program.Quorum, "after-node:25",
 			"before-extend"},
-		{lock.Config{Algorithm: "watchdog"}, "watchdog", "validity owner sentinel busy renew forget token", program.Single,
+		{lock.Config{Algorithm: "watchdog"}, "watchdog", "validity owner sentinel busy clients renew forget token", program.Single,
 			"before-extend", "quorum"},
-		{lock.Config{Algorithm: "none"}, "none", "validity owner sentinel busy", program.Other, "", "token"},
+		{lock.Config{Algorithm: "none"}, "none", "validity owner sentinel busy clients", program.Other, "", "token"},
 		{lock.Config{Algorithm: "redlock", Mistakes: lock.Mistakes{PlainDelete: true, NoCleanup: true}},
-			"redlock without release without clean_up", "validity owner sentinel busy extend token", program.Quorum, "token", "looked"},
+			"redlock without release without clean_up", "validity owner sentinel busy clients extend token", program.Quorum, "token", "looked"},
 	} {
 		k := beginLock(t, test.config)
 		k.say(hello)

@@ -68,7 +68,7 @@ search, where there was one):
   ([stress.yaml](../../tools/recall/beside/stress.yaml)).
 - **rapid**: a state machine of [rapid](https://github.com/flyingmutant/rapid) with
   [miniredis](https://github.com/alicebob/miniredis), in the time of 'testing/synctest'
-  ([the test](../../tools/recall/testdata/rapid/machine_test.go)); 200 drawn sequences a run, for libraries of Go. miniredis does not know
+  ([the test](../../adapters/museum/rapid/machine_test.go)); 200 drawn sequences a run, for libraries of Go. miniredis does not know
   client tracking, which rueidislock needs.
 - **locktest**: [ours](../guide/locktest.md), in 'go test'; for libraries of Go which let a test dial.
 

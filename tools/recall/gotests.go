@@ -25,7 +25,7 @@ const (
 var goWays = []string{byRapid, byLocktest}
 
 // goFolders are where their tests are.
-var goFolders = map[string]string{byRapid: "adapters/museum/rapid", byLocktest: "locktest/testdata/libraries"}
+var goFolders = map[string]string{byRapid: "adapters/museum/testdata/rapid", byLocktest: "locktest/testdata/libraries"}
 
 // goTest runs a test again and again, until it has taken so much processor time.
 func (t *trial) goTest(ctx context.Context, root string, p *Piece, way string, seconds float64) (*Loop, error) {

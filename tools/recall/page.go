@@ -68,8 +68,8 @@ search, where there was one):
   ([stress.yaml](../../tools/recall/beside/stress.yaml)).
 - **rapid**: a state machine of [rapid](https://github.com/flyingmutant/rapid) with
   [miniredis](https://github.com/alicebob/miniredis), in the time of 'testing/synctest'
-  ([the test](../../adapters/museum/rapid/machine_test.go)); 200 drawn sequences a run, for libraries of Go. miniredis does not know
-  client tracking, which rueidislock needs.
+  ([the test](../../adapters/museum/testdata/rapid/machine_test.go)); 200 drawn sequences a run, for libraries of Go.
+  miniredis does not know client tracking, which rueidislock needs.
 - **locktest**: [ours](../guide/locktest.md), in 'go test'; for libraries of Go which let a test dial.
 
 For the first two a failure is that two clients believe at once that they have the lock, that an update is lost, or that nobody gets the

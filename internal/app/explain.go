@@ -8,7 +8,6 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/explain"
@@ -166,18 +165,18 @@ func (e *Env) fillPlace(
 	if err != nil {
 		return interruptedOr(ctx, err)
 	}
-	i := slices.IndexFunc(s.Variants, func(one scenario.Variant) bool { return one.Name == v.Name })
-	if i < 0 {
-		return Usagef("the scenario has no variant %q", v.Name)
+	one, err := VariantOf(s, v.Name)
+	if err != nil {
+		return err
 	}
-	made, is, err := programs.Variant(s, v.Name)
+	made, is, err := programs.Variant(*one)
 	switch {
 	case err != nil:
 		return Usagef("it is not applicable to this lock: %w", err)
 	case is != nil && v.Lock != nil && (is.Name != v.Lock.Name || is.Version != v.Lock.Version):
 		return Usagef("the lock of this run was %s, and this is %s", nameOf(v.Lock), nameOf(is))
 	}
-	s.Variants[i] = made
+	*one = made
 	if server == "" {
 		return nil
 	}

@@ -255,10 +255,8 @@ func asPrograms(list []*scenario.Scenario, self string) {
 			l.Clients = maps.Clone(l.Clients)
 			for client, d := range l.Clients {
 				if d.Algorithm != "" { // then it does not make the mistakes of the others
-					d.Program, d.Algorithm = &lock.Program{Command: []string{self, "lock", d.Algorithm}}, ""
-					for _, rule := range d.Mistakes.Rules() {
-						d.Program.Command = append(d.Program.Command, "--switch", rule)
-					}
+					command := append([]string{self, "lock"}, scenario.Words(d.Algorithm, d.Mistakes)...)
+					d.Program, d.Algorithm = &lock.Program{Command: command}, ""
 					l.Clients[client] = d
 				}
 			}

@@ -50,11 +50,16 @@ func (s *StandIn) Command() string {
 	if s.Program != nil {
 		return shellquote.Join(s.Program.Command...)
 	}
-	words := []string{s.BuiltIn.Algorithm}
-	for _, rule := range s.BuiltIn.Mistakes.Rules() {
+	return shellquote.Join(Words(s.BuiltIn.Algorithm, s.BuiltIn.Mistakes)...)
+}
+
+// Words name a built-in lock on a command line, with the rules that it does not keep.
+func Words(algorithm string, made lock.Mistakes) []string {
+	words := []string{algorithm}
+	for _, rule := range made.Rules() {
 		words = append(words, "--switch", rule)
 	}
-	return shellquote.Join(words...)
+	return words
 }
 
 // Describe is what a built-in lock would say of itself as a lock program.

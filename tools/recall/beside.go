@@ -43,22 +43,33 @@ type Loop struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// beside runs the lock program in another way, until it has taken so much processor time.
-func (t *trial) beside(ctx context.Context, root, way string, seconds float64) (*Loop, error) {
+// again does something until it has taken so much processor time.
+func (t *trial) again(seconds float64, once func(l *Loop, turn int) error) (*Loop, error) {
 	l := &Loop{Violated: make(map[string]int)}
 	from, begun := t.worked, time.Now()
-	for seed := 1; (t.worked-from).Seconds() < seconds && time.Since(begun) < enoughTime; seed += together {
-		out, said, err := t.run(ctx, "run", filepath.Join(root, "tools", "recall", "beside", way+".yaml"), "--world", "live", "--json",
-			"--seed", strconv.Itoa(seed), "--repeat", strconv.Itoa(together), "-j", strconv.Itoa(together), "--out", t.work, "--lock", t.command)
-		if err != nil {
+	for turn := 0; (t.worked-from).Seconds() < seconds && time.Since(begun) < enoughTime; turn++ {
+		if err := once(l, turn); err != nil {
 			return nil, err
-		}
-		if err := l.add(out); err != nil {
-			return nil, fmt.Errorf("%s: %w: %s", way, err, said)
 		}
 	}
 	l.Seconds = tenths(t.worked - from)
 	return l, nil
+}
+
+// beside runs the lock program in another way, until it has taken so much processor time.
+func (t *trial) beside(ctx context.Context, root, way string, seconds float64) (*Loop, error) {
+	file := filepath.Join(root, "tools", "recall", "beside", way+".yaml")
+	return t.again(seconds, func(l *Loop, turn int) error {
+		out, said, err := t.run(ctx, "run", file, "--world", "live", "--json", "--seed", strconv.Itoa(1+turn*together),
+			"--repeat", strconv.Itoa(together), "-j", strconv.Itoa(together), "--out", t.work, "--lock", t.command)
+		if err != nil {
+			return err
+		}
+		if err := l.add(out); err != nil {
+			return fmt.Errorf("%s: %w: %s", way, err, said)
+		}
+		return nil
+	})
 }
 
 // add counts the results of some runs.

@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/kballard/go-shellquote"
 )
@@ -33,42 +32,38 @@ func (t *trial) goTest(ctx context.Context, root string, p *Piece, way string, s
 	if err != nil {
 		return nil, err
 	}
-	l := &Loop{Violated: make(map[string]int)}
-	from, begun := t.worked, time.Now()
-	for seed := 1; (t.worked-from).Seconds() < seconds && time.Since(begun) < enoughTime; seed++ {
+	return t.again(seconds, func(l *Loop, turn int) error {
 		args := []string{"-test.run=^" + p.Tests[way] + "$", "-test.timeout=5m"}
 		if way == byRapid {
-			args = append(args, "-rapid.checks=200", "-rapid.nofailfile", "-rapid.shrinktime=1s", "-rapid.seed="+strconv.Itoa(seed))
+			args = append(args, "-rapid.checks=200", "-rapid.nofailfile", "-rapid.shrinktime=1s", "-rapid.seed="+strconv.Itoa(1+turn))
 		}
 		said, err := t.runTest(ctx, binary, args)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if l.Runs++; said != "" {
 			l.Violated[said]++
 		}
-	}
-	l.Seconds = tenths(t.worked - from)
-	return l, nil
+		return nil
+	})
 }
 
 // runTest returns what a test says that failed; empty: it passed.
 func (t *trial) runTest(ctx context.Context, binary string, args []string) (string, error) {
 	c := exec.CommandContext(ctx, binary, args...)
 	c.Dir = filepath.Dir(binary)
-	out, err := c.CombinedOutput()
-	if c.ProcessState != nil {
-		t.worked += c.ProcessState.UserTime() + c.ProcessState.SystemTime()
-	}
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	err := t.start(c)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
 	if failed := (*exec.ExitError)(nil); err == nil || !errors.As(err, &failed) {
 		return "", err
 	}
-	said := failure(out)
+	said := failure(out.Bytes())
 	if said == "" {
-		return "", fmt.Errorf("%s: %w: %s", shellquote.Join(append([]string{binary}, args...)...), err, out)
+		return "", fmt.Errorf("%s: %w: %s", shellquote.Join(append([]string{binary}, args...)...), err, out.Bytes())
 	}
 	return said, nil
 }

@@ -47,13 +47,18 @@ func recall(ctx context.Context, only []string, p patience, others, pages bool) 
 	if err != nil {
 		return err
 	}
+	sim, err := machine.Output(ctx, filepath.Join(root, "bin", "sim"), "version")
+	if err != nil && !pages {
+		return err
+	}
+	sim, _, _ = strings.Cut(sim, "\n")
 	var failed error
 	for i := range museum {
 		piece := &museum[i]
 		if pages || piece.Missing != "" || len(only) > 0 && !slices.Contains(only, piece.ID) || ctx.Err() != nil {
 			continue
 		}
-		failed = errors.Join(failed, p.measure(ctx, root, piece, r))
+		failed = errors.Join(failed, p.measure(ctx, root, sim, piece, r))
 		if others && ctx.Err() == nil {
 			failed = errors.Join(failed, beside(ctx, root, piece, r))
 		}
@@ -68,12 +73,7 @@ const (
 )
 
 // measure puts both versions of a piece on trial that this sim has not tried, and keeps what it has after each.
-func (enough patience) measure(ctx context.Context, root string, p *Piece, r results) error {
-	sim, err := machine.Output(ctx, filepath.Join(root, "bin", "sim"), "version")
-	if err != nil {
-		return err
-	}
-	sim, _, _ = strings.Cut(sim, "\n")
+func (enough patience) measure(ctx context.Context, root, sim string, p *Piece, r results) error {
 	for _, which := range []string{broken, mended} {
 		before := r[p.ID][which]
 		if before != nil && before.Sim == sim {

@@ -103,14 +103,20 @@ func (t *trial) run(ctx context.Context, args ...string) (out, said []byte, err 
 	c := exec.CommandContext(ctx, t.sim, args...)
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
-	err = c.Run()
-	if c.ProcessState != nil {
-		t.worked += c.ProcessState.UserTime() + c.ProcessState.SystemTime() // with that of its children
-	}
+	err = t.start(c)
 	if failed := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &failed) || failed.ExitCode() > 4) {
 		return nil, nil, fmt.Errorf("sim %s: %w: %s", args[0], err, stderr.String())
 	}
 	return stdout.Bytes(), stderr.Bytes(), ctx.Err()
+}
+
+// start runs a command, and adds its processor time, with that of its children.
+func (t *trial) start(c *exec.Cmd) error {
+	err := c.Run()
+	if c.ProcessState != nil {
+		t.worked += c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	}
+	return err
 }
 
 // foundLine is what a search says of a violation, doubtful what it says of one that only the program's word shows, or that does not

@@ -206,40 +206,39 @@ type subject struct {
 func (p *Programs) subjects(s *scenario.Scenario, nodes server.Provider) []subject {
 	var list []subject
 	for _, v := range s.Variants {
-		one := subject{Variant: v}
-		if p.own != nil {
-			one.Variant, one.builtIn = v.With(p.own), p.own.Program == nil
-			one.notApplicable = p.own.NotApplicable(&one.Setup)
-			one.ready = &p.own.Ready
-		} else if named := v.Setup.Lock.Program; named != nil {
-			one.ready = p.Of(named)
-			one.Variant = v.Fit(one.ready)
-			one.notApplicable = one.Setup.NotApplicable(one.ready)
-		}
-		if one.ready != nil && !one.builtIn {
-			one.notApplicable = cmp.Or(one.notApplicable, leavesPrefix(&one.Setup, one.ready, nodes))
-		}
-		list = append(list, one)
+		list = append(list, p.subject(v, nodes))
 	}
 	return list
 }
 
-// Variant is a variant of a scenario as a trial runs it, with the lock that is in it; nil: the scenario's own, and a built-in one.
-func (p *Programs) Variant(s *scenario.Scenario, name string) (v scenario.Variant, l *report.Lock, err error) {
-	for _, one := range p.subjects(s, server.Process) {
-		if one.Name != name {
-			continue
-		}
-		if one.ready != nil {
-			d := Describe(one.ready, p.own != nil)
-			l = &d
-		}
-		if one.notApplicable != "" {
-			err = errors.New(one.notApplicable)
-		}
-		return one.Variant, l, err
+func (p *Programs) subject(v scenario.Variant, nodes server.Provider) subject {
+	one := subject{Variant: v}
+	if p.own != nil {
+		one.Variant, one.builtIn = v.With(p.own), p.own.Program == nil
+		one.notApplicable = p.own.NotApplicable(&one.Setup)
+		one.ready = &p.own.Ready
+	} else if named := v.Setup.Lock.Program; named != nil {
+		one.ready = p.Of(named)
+		one.Variant = v.Fit(one.ready)
+		one.notApplicable = one.Setup.NotApplicable(one.ready)
 	}
-	return v, nil, fmt.Errorf("the scenario has no variant %q", name)
+	if one.ready != nil && !one.builtIn {
+		one.notApplicable = cmp.Or(one.notApplicable, leavesPrefix(&one.Setup, one.ready, nodes))
+	}
+	return one
+}
+
+// Variant is a variant as a trial runs it, with the lock that is in it; nil: the scenario's own, and a built-in one.
+func (p *Programs) Variant(v scenario.Variant) (scenario.Variant, *report.Lock, error) {
+	one := p.subject(v, server.Process)
+	switch {
+	case one.notApplicable != "":
+		return one.Variant, nil, errors.New(one.notApplicable)
+	case one.ready == nil:
+		return one.Variant, nil, nil
+	}
+	l := Describe(one.ready, p.own != nil)
+	return one.Variant, &l, nil
 }
 
 // leavesPrefix is about servers that exist already: there all keys of a run begin with a

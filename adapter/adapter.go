@@ -93,8 +93,8 @@ type Program struct {
 	Can []string `json:"can,omitempty"`
 	// Class is quorum, single, session or other.
 	Class string `json:"class"`
-	// Store is what keeps a lock of class session, the only one of Nodes: etcd, postgres or
-	// zookeeper; empty: redis.
+	// Store is what keeps a lock of class session, the only one of Nodes: etcd, postgres,
+	// zookeeper or nats; empty: redis.
 	Store string `json:"store,omitempty"`
 	// Keys are patterns of the keys that the library writes; {key} is the lock's key.
 	Keys []string `json:"keys,omitempty"`

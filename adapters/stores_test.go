@@ -14,17 +14,17 @@ import (
 )
 
 // stores are the programs whose lock is not in Redis.
-var stores = []string{"etcd", "advisory", "curator", "kazoo"}
+var stores = []string{"etcd", "advisory", "curator", "kazoo", "nats-kv"}
 
 // servers are what sim starts for them.
-var servers = map[string]string{"etcd": "etcd", "advisory": "postgres", "curator": "zookeeper", "kazoo": "zookeeper"}
+var servers = map[string]string{"etcd": "etcd", "advisory": "postgres", "curator": "zookeeper", "kazoo": "zookeeper", "nats-kv": "nats"}
 
 // lookForServer skips the test where sim lacks a server.
 func lookForServer(t *testing.T, name string) {
 	t.Helper()
 	_, missing := exec.LookPath(name)
-	if name == "zookeeper" { // which runs in virtual time alone
-		_, missing = os.Stat("../.cache/libraries/zookeeper/complete")
+	if name == "zookeeper" || name == "nats" { // which run in virtual time alone
+		_, missing = os.Stat("../.cache/libraries/" + name + "/complete")
 		if doctor, _ := exec.Command(sim(t), "doctor").CombinedOutput(); !strings.Contains(string(doctor), virtualTime) {
 			missing = errors.New(virtualTime)
 		}

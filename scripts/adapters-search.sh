@@ -10,7 +10,7 @@ only=${4:-}
 mkdir -p "$out"
 
 programs() { # name, command; what is found is confirmed by keys in Redis
-	sed -n 's/.*"name": "\([^"]*\)".*"command": "\([^"]*\)".*/\1 \2/p' adapters/libraries.json | grep -v -e '^advisory ' -e '^etcd ' -e '^curator ' -e '^kazoo '
+	sed -n 's/.*"name": "\([^"]*\)".*"command": "\([^"]*\)".*/\1 \2/p' adapters/libraries.json | grep -v -e '^advisory ' -e '^etcd ' -e '^curator ' -e '^kazoo ' -e '^nats-kv '
 }
 
 # seconds adds up what `times` tells of the processes of a shell: user and system.

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Brings the lock libraries that the programs in adapters/node, adapters/python, adapters/java, adapters/rust, adapters/dapr and adapters/php put on
-# trial, and ZooKeeper, into a folder, in the versions that these folders name: libraries.sh [FOLDER]
+# Brings the lock libraries that the programs in adapters/node, adapters/python, adapters/java, adapters/rust, adapters/dapr, adapters/nats and adapters/php
+# put on trial, and the servers ZooKeeper and NATS, into a folder, in the versions that these folders name: libraries.sh [FOLDER]
 # npm, pip, Maven, Cargo, Go and, for those of PHP, Debian's apt-get fetch them from where they are configured to. Nothing is installed elsewhere, so any user can do this. What is there already
 # stays. What cannot be had is named, with the reason, and the others come all the same: exit code 1 at the end.
 set -eu
@@ -74,6 +74,11 @@ from_go() { # Dapr's components have many dependencies, which the other programs
 	CGO_ENABLED=0 go build -C adapters/dapr -trimpath -o "$libraries/dapr/dapr" .
 }
 
+from_nats() { # its server is a program in Go, too
+	CGO_ENABLED=0 go build -C adapters/nats -trimpath -o "$libraries/nats/nats-kv" . &&
+		CGO_ENABLED=0 go build -C adapters/nats -trimpath -o "$libraries/nats/nats-server" github.com/nats-io/nats-server/v2
+}
+
 from_debian() { # unpacks packages, and installs none
 	packages=$(cat adapters/php/packages.txt)
 	(cd "$libraries/php" && apt-get download -qq $packages && for p in ./*.deb; do dpkg-deb -x "$p" . || exit 1; done && rm -f ./*.deb)
@@ -86,6 +91,7 @@ bring aioredlock python3 adapters/python/aioredlock.txt -- from_pip aioredlock a
 bring redlock-ng python3 adapters/python/redlock-ng.txt -- from_pip redlock-ng adapters/python/redlock-ng.txt
 bring rust cargo adapters/rust/Cargo.toml adapters/rust/Cargo.lock adapters/rust/*.rs sdk/rust/*.rs -- from_cargo
 bring dapr go adapters/dapr/go.mod adapters/dapr/go.sum adapters/dapr/main.go adapter/adapter.go adapter/serve.go -- from_go
+bring nats go adapters/nats/go.mod adapters/nats/go.sum adapters/nats/main.go adapter/adapter.go adapter/serve.go -- from_nats
 bring php apt-get adapters/php/packages.txt -- from_debian
 bring node npm adapters/node/package.json adapters/node/package-lock.json -- from_npm
 exit $missing

@@ -103,6 +103,7 @@ func TestScripts(t *testing.T) {
 			"lacks":       lacks,
 			"server":      serverOf,
 			"zookeeper":   zookeeper,
+			"nats":        nats,
 			"exits":       exits,
 			"verdicts":    verdicts,
 			"childless":   childless,
@@ -139,13 +140,23 @@ func serverOf(ts *testscript.TestScript, _ bool, args []string) {
 
 // zookeeper lets sim find the ZooKeeper, and scripts the Python library, that make libraries brings, or skips the script for want of them.
 func zookeeper(ts *testscript.TestScript, _ bool, _ []string) {
-	libraries := filepath.Join(ts.Getenv("REPOSITORY"), ".cache", "libraries")
-	for _, brought := range []string{"zookeeper/complete", "python/kazoo"} {
-		if _, err := os.Stat(filepath.Join(libraries, brought)); err != nil {
-			suite.Lacks(ts.Value(scriptTest).(testing.TB), brought+" (make libraries)")
+	ts.Setenv("REDLOCK_SIM_ZOOKEEPER", filepath.Join(brought(ts, "zookeeper/complete", "python/kazoo"), "zookeeper", "lib"))
+}
+
+// nats lets sim find the nats-server that make libraries brings, or skips the script for want of it.
+func nats(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Setenv("REDLOCK_SIM_NATS", filepath.Join(brought(ts, "nats/complete"), "nats", "nats-server"))
+}
+
+// brought is where these are that make libraries brings; it skips the script for want of them.
+func brought(ts *testscript.TestScript, files ...string) (libraries string) {
+	libraries = filepath.Join(ts.Getenv("REPOSITORY"), ".cache", "libraries")
+	for _, file := range files {
+		if _, err := os.Stat(filepath.Join(libraries, file)); err != nil {
+			suite.Lacks(ts.Value(scriptTest).(testing.TB), file+" (make libraries)")
 		}
 	}
-	ts.Setenv("REDLOCK_SIM_ZOOKEEPER", filepath.Join(libraries, "zookeeper", "lib"))
+	return libraries
 }
 
 // exits CODE ARGS... runs sim and wants that exit code.
@@ -175,7 +186,7 @@ func simCommand(ts *testscript.TestScript, args []string, stdout, stderr *bytes.
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = append(os.Environ(), "PATH="+path, "REDLOCK_SIM_REDIS_SERVER="+ts.Getenv("REDLOCK_SIM_REDIS_SERVER"),
 		"REDLOCK_SIM_POSTGRES="+ts.Getenv("REDLOCK_SIM_POSTGRES"), "REDLOCK_SIM_ETCD="+ts.Getenv("REDLOCK_SIM_ETCD"),
-		"REDLOCK_SIM_ZOOKEEPER="+ts.Getenv("REDLOCK_SIM_ZOOKEEPER"),
+		"REDLOCK_SIM_ZOOKEEPER="+ts.Getenv("REDLOCK_SIM_ZOOKEEPER"), "REDLOCK_SIM_NATS="+ts.Getenv("REDLOCK_SIM_NATS"),
 		"GITHUB_STEP_SUMMARY="+ts.Getenv("GITHUB_STEP_SUMMARY"), "COLUMNS="+ts.Getenv("COLUMNS"))
 	for _, name := range []string{"DOCKER_HOST", "SECRET", "TMPDIR"} {
 		if v := ts.Getenv(name); v != "" {

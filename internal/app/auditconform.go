@@ -32,8 +32,8 @@ func conformance(
 		return fmt.Errorf("failed to make a folder for logs: %w", err)
 	}
 	var virtual *conform.VirtualTime
-	// PostgreSQL runs in real time alone, ZooKeeper in virtual time.
-	if asked.World == request.Virtual && l.Ready.Store != program.Postgres || l.Ready.Store == program.Zookeeper {
+	// PostgreSQL runs in real time alone, others in virtual time.
+	if asked.World == request.Virtual && l.Ready.Store != program.Postgres || l.Ready.Store.InVirtualTimeAlone() {
 		var err error
 		if virtual, err = virtualConform(ctx, l.Program.Command, asked.Redis); err != nil {
 			return err

@@ -169,8 +169,8 @@ func (s *Setup) wantsRedis(r *program.Ready) string {
 		return ""
 	}
 	switch n := s.Nodes.endpoints(); {
-	case r.Store == program.Zookeeper && !r.AllServers:
-		return "ZooKeeper runs in virtual time: --world virtual"
+	case r.Store.InVirtualTimeAlone() && !r.AllServers:
+		return fmt.Sprintf("%s runs in virtual time: --world virtual", r.Store)
 	case n > 1:
 		return fmt.Sprintf("there are %s, and it locks on one %s", s.Nodes.countEndpoints(), r.Store)
 	case s.Nodes.Replicated():

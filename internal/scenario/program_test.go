@@ -148,7 +148,7 @@ func TestNotApplicable(t *testing.T) {
 			protocol.Ready{Class: protocol.Session, Store: protocol.Postgres, AllServers: true},
 			"fault 1 (kill of node A) strikes the server, which cannot be done to postgres yet"},
 		"ZooKeeper in real time": {"nodes: {count: 1}\n", protocol.Ready{Class: protocol.Session, Store: protocol.Zookeeper},
-			"ZooKeeper runs in virtual time: --world virtual"},
+			"zookeeper runs in virtual time: --world virtual"},
 		"a dead ZooKeeper": {"nodes: {count: 1}\nfaults: [{at: 0s, kill: {node: A}}]\n",
 			protocol.Ready{Class: protocol.Session, Store: protocol.Zookeeper, AllServers: true}, ""},
 		"a mix upon a store": {"nodes: {count: 1}\nfaults: {mix: {kinds: {cut: {}, kill: {}}}}\n",

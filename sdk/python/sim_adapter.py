@@ -61,7 +61,7 @@ class Program:
     ttl_min_ms: float = 1
     ttl_step_ms: float = 1
     ttl_extra_ms: float = 0  # its keys live so much longer than the ttl
-    store: str = "redis"  # or etcd, postgres or zookeeper, the only one of the nodes
+    store: str = "redis"  # or etcd, postgres, zookeeper or nats, the only one of the nodes
     about: Optional[str] = None  # one line: which lock, its client library, its timeouts and retries
     lease: Optional[str] = None  # "ttl": the key's value keeps the lease, whatever end the key has
 

@@ -128,7 +128,7 @@ var (
 	// ErrRealTime says that a program cannot be checked in virtual time.
 	ErrRealTime = errors.New("PostgreSQL runs in real time")
 	// ErrVirtualTime says that a program cannot be checked in real time.
-	ErrVirtualTime = errors.New("ZooKeeper runs in virtual time")
+	ErrVirtualTime = errors.New("runs in virtual time")
 	// errShort says that the lock asked for so little time that its keys were gone when the grant was looked at.
 	errShort = errors.New("its keys ended long before the TTL: see the check expiry")
 )

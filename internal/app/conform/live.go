@@ -81,8 +81,8 @@ func (l *live) close() {
 
 func (l *live) startNodes(ctx context.Context, r *program.Ready) (*nodes, error) {
 	spec := &world.Spec{Name: "conform", Dir: l.Dir, SharedStore: true}
-	if r.Store == program.Zookeeper {
-		return nil, ErrVirtualTime
+	if r.Store.InVirtualTimeAlone() {
+		return nil, fmt.Errorf("%s %w", r.Store, ErrVirtualTime)
 	}
 	if r.Elsewhere() {
 		spec.LockStore = stores.StoreKind(r.Store)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/redis/journal"
+	stores "github.com/redlock-sim/redlock-sim/internal/world/client"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual/guests"
 )
 
@@ -52,16 +53,12 @@ func (v *virtual) startNodes(_ context.Context, r *program.Ready) (*nodes, error
 	switch r.Store {
 	case program.Postgres:
 		return nil, ErrRealTime
-	case program.Etcd, program.Zookeeper:
+	case program.Etcd, program.Zookeeper, program.Nats:
 		from, err := v.Virtual.Store(r.Store)
 		if err != nil {
 			return nil, err
 		}
-		start := v.StartEtcd
-		if r.Store == program.Zookeeper {
-			start = v.StartZookeeper
-		}
-		s, err := start("A", from, v.Dir)
+		s, err := v.StartStore(stores.StoreKind(r.Store), "A", from, v.Dir)
 		if err == nil {
 			n.told = append(n.told, program.Node{Name: s.Name, Host: s.Host, Port: s.Port})
 		}

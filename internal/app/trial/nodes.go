@@ -171,12 +171,19 @@ func (t *trial) findStores() error {
 
 // FindStore finds from what a server is started in virtual time on which a lock is kept: guests.Options.Stores.
 func FindStore(store program.Store) (path string, err error) {
-	hint := "apt-get install etcd-server, or REDLOCK_SIM_ETCD names an etcd"
-	if store == program.Zookeeper {
+	var hint string
+	switch store {
+	case program.Zookeeper:
 		path, err = server.FindZookeeper()
 		hint = "make libraries (and Java), or REDLOCK_SIM_ZOOKEEPER names a folder with the jars of ZooKeeper"
-	} else {
+	case program.Nats:
+		path, err = server.FindNats()
+		hint = "make libraries, or REDLOCK_SIM_NATS names a nats-server"
+	case program.Etcd:
 		path, err = server.FindEtcd()
+		hint = "apt-get install etcd-server, or REDLOCK_SIM_ETCD names an etcd"
+	case program.Redis, program.Postgres:
+		err = errors.New("no such server is started in virtual time")
 	}
 	if err != nil {
 		return "", &EnvironmentError{Err: fmt.Errorf("the lock is kept in %s: %w", store, err), Hint: hint}

@@ -145,14 +145,18 @@ type Store string
 const (
 	// Redis: the nodes. It may be left out.
 	Redis Store = "redis"
-	// Etcd, Postgres and Zookeeper: one server, which sim starts.
+	// Etcd, Postgres, Zookeeper and Nats: one server, which sim starts.
 	Etcd      Store = "etcd"
 	Postgres  Store = "postgres"
 	Zookeeper Store = "zookeeper"
+	Nats      Store = "nats"
 )
 
 // Stores are all of them.
-func Stores() []Store { return []Store{Redis, Etcd, Postgres, Zookeeper} }
+func Stores() []Store { return []Store{Redis, Etcd, Postgres, Zookeeper, Nats} }
+
+// InVirtualTimeAlone reports that such a server is not started in real time: it can listen on no socket that nobody else reaches.
+func (s Store) InVirtualTimeAlone() bool { return s == Zookeeper || s == Nats }
 
 // LeaseTTL says that the TTL of setup is the lease, whatever end the lock's key has.
 const LeaseTTL = "ttl"

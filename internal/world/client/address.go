@@ -31,6 +31,8 @@ const (
 	Postgres StoreKind = "postgres"
 	// Zookeeper is a ZooKeeper server. Only lock programs speak to one.
 	Zookeeper StoreKind = "zookeeper"
+	// Nats is a NATS server with JetStream. Only lock programs speak to one.
+	Nats StoreKind = "nats"
 )
 
 // TLS says how to know the server behind an address.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +32,8 @@ func Examine(ctx context.Context) []Check {
 	redis, engine := examineRedis(ctx), examineDocker(ctx)
 	nowhere := redis.Err != nil && engine[0].Err != nil
 	redis.Required, engine[0].Required = nowhere, nowhere
-	return append([]Check{system, redis, examineFaketime(), examineEtcd(), examineZookeeper(), examinePostgres(), examineLeft()}, engine...)
+	stores := []Check{examineEtcd(), examineZookeeper(), examineNats(), examinePostgres()}
+	return slices.Concat([]Check{system, redis, examineFaketime()}, stores, []Check{examineLeft()}, engine)
 }
 
 func examineLeft() Check {
@@ -106,6 +108,13 @@ func examineZookeeper() Check {
 	c := Check{Name: "ZooKeeper", For: "lock programs that keep their lock in it, in virtual time",
 		Hint: "make libraries (and Java), or REDLOCK_SIM_ZOOKEEPER names a folder with its jars"}
 	c.Found, c.Err = FindZookeeper()
+	return c
+}
+
+func examineNats() Check {
+	c := Check{Name: "NATS", For: "lock programs that keep their lock in it, in virtual time",
+		Hint: "make libraries, or REDLOCK_SIM_NATS names a nats-server"}
+	c.Found, c.Err = FindNats()
 	return c
 }
 

@@ -80,7 +80,8 @@ var libraries = map[string]struct {
 var waitForEver = []string{"node-redis", "redlock-5", "redis-semaphore", "ioredis-lock", "node-redis-warlock", "aioredlock"}
 
 // elsewhere are those that keep it elsewhere, or that several clients may hold at once: these tests do not read their keys.
-var elsewhere = []string{"etcd", "advisory", "curator", "kazoo", "redis-semaphore-permits", "redisson-permits", "redisson-read-write"}
+var elsewhere = []string{"etcd", "advisory", "curator", "kazoo", "nats-kv", "redis-semaphore-permits", "redisson-permits",
+	"redisson-read-write"}
 
 // library is an entry of libraries.json.
 type library struct{ Name, Command, Homepage, Brought string }

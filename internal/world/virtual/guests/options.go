@@ -15,7 +15,7 @@ type Options struct {
 	// Upgrade is the program with which a node of the lock that was killed starts again; empty: Server.
 	Upgrade string
 	// Stores are from what the server is started that is in the place of the only node, where a lock program keeps its lock elsewhere:
-	// the program etcd, or the folder with the jars of ZooKeeper.
+	// the program etcd or nats-server, or the folder with the jars of ZooKeeper.
 	Stores map[client.StoreKind]string
 	// Programs: the locks of clients are the lock program that the scenario names; false: they are built in.
 	Programs bool

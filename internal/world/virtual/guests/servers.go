@@ -12,7 +12,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/supervisor"
 	"github.com/redlock-sim/redlock-sim/internal/world"
-	"github.com/redlock-sim/redlock-sim/internal/world/client"
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual"
 )
 
@@ -84,10 +83,8 @@ func (g *guests) Server(h *virtual.Host) (virtual.Server, error) {
 	switch {
 	case g.isSentinel(h.Name()):
 		s.kind = &sentinelServer{s}
-	case s.isStore() && g.spec.LockStore == client.Etcd:
-		s.kind = &etcdServer{lockStore{server: s}}
 	case s.isStore():
-		s.kind = &zookeeperServer{lockStore{server: s}}
+		s.kind = &lockStore{server: s, storeKind: storeKinds[g.spec.LockStore], from: g.o.Stores[g.spec.LockStore]}
 	default:
 		redis := &redisServer{server: s, follows: h.Follows()}
 		if g.spec.Cluster != nil && h.Name() != history.ResourceProcess {

@@ -14,6 +14,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/supervisor"
 	"github.com/redlock-sim/redlock-sim/internal/world"
+	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
 // Testbed has lock programs and servers in virtual time, without a run: whoever has it says what happens, and lets time pass. It is for
@@ -249,26 +250,18 @@ func (b *Testbed) StartRedis(name, path, logs string) (*TestbedServer, error) {
 	return s, s.Start()
 }
 
-// StartEtcd starts an etcd.
-func (b *Testbed) StartEtcd(name, path, logs string) (*TestbedServer, error) {
-	s, err := b.server(name, path, logs, etcdPort)
+// StartStore starts a server on which a lock program keeps its lock elsewhere, from what Options.Stores would name.
+func (b *Testbed) StartStore(store client.StoreKind, name, from, logs string) (*TestbedServer, error) {
+	kind := storeKinds[store]
+	s, err := b.server(name, "", logs, kind.port)
 	if err != nil {
 		return nil, err
 	}
-	s.args = etcdArguments(s.host, s.Dir)
-	s.usable = func() bool { return hasLeader(s.ask) }
-	return s, s.Start()
-}
-
-// StartZookeeper starts a ZooKeeper from the jars of a folder.
-func (b *Testbed) StartZookeeper(name, jars, logs string) (*TestbedServer, error) {
-	s, err := b.server(name, "", logs, zookeeperPort)
-	if err != nil {
-		return nil, err
+	s.path, s.args = kind.command(from, s.host, s.Dir)
+	if kind.prepare != nil {
+		s.prepare = func() error { return kind.prepare(s.host, s.Dir) }
 	}
-	s.path, s.args = zookeeperCommand(jars, s.Dir)
-	s.prepare = func() error { return writeZookeeperSettings(s.host, s.Dir) }
-	s.usable = func() bool { return zookeeperVersion(s.ask) != "" }
+	s.usable = func() bool { return kind.version(s.ask) != "" }
 	return s, s.Start()
 }
 

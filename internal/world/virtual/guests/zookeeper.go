@@ -10,29 +10,16 @@ import (
 	"regexp"
 
 	"github.com/redlock-sim/redlock-sim/internal/supervisor"
-	"github.com/redlock-sim/redlock-sim/internal/world"
-	"github.com/redlock-sim/redlock-sim/internal/world/client"
 )
 
 // zookeeperPort is where ZooKeeper listens for clients.
 const zookeeperPort = 2181
 
-// zookeeperServer is a ZooKeeper, the store of a lock program.
-type zookeeperServer struct{ lockStore }
-
-var _ kind = (*zookeeperServer)(nil)
-
-// port implements kind.
-func (s *zookeeperServer) port() int { return zookeeperPort }
-
-// command implements kind.
-func (s *zookeeperServer) command() (path string, args []string) {
-	return zookeeperCommand(s.g.o.Stores[client.Zookeeper], s.dir)
-}
+var zookeeper = storeKind{port: zookeeperPort, command: zookeeperCommand, prepare: writeZookeeperSettings, version: zookeeperVersion}
 
 // zookeeperCommand starts ZooKeeper from the jars of a folder. The first flags make the start of a JVM faster, and the JVM the same on
 // all machines.
-func zookeeperCommand(jars, dir string) (path string, args []string) {
+func zookeeperCommand(jars string, _ *supervisor.Host, dir string) (path string, args []string) {
 	path, err := exec.LookPath("java")
 	if err != nil {
 		path = "java" // whose start tells that it is missing
@@ -55,30 +42,13 @@ func writeZookeeperSettings(host *supervisor.Host, dir string) error {
 	return os.WriteFile(zookeeperSettings(dir), []byte(text), 0o600)
 }
 
-// prepareDisk implements kind.
-func (s *zookeeperServer) prepareDisk(keep world.Keep) error {
-	if err := s.lockStore.prepareDisk(keep); err != nil {
-		return err
-	}
-	return writeZookeeperSettings(s.host, s.dir)
-}
-
-// usable implements kind: it tells of itself.
-func (s *zookeeperServer) usable() bool { return zookeeperVersion(s.ask) != "" }
-
 var toldVersion = regexp.MustCompile(`^Zookeeper version: ([\w.]+)`)
 
-// zookeeperVersion is the version of a server that serves; empty: it does not.
+// zookeeperVersion implements storeKind.
 func zookeeperVersion(ask func([]byte) ([]byte, error)) string {
 	answer, err := ask([]byte("srvr"))
 	if m := toldVersion.FindSubmatch(answer); err == nil && m != nil {
 		return "ZooKeeper " + string(m[1])
 	}
 	return ""
-}
-
-// started implements kind.
-func (s *zookeeperServer) started() error {
-	s.is = zookeeperVersion(s.ask)
-	return nil
 }

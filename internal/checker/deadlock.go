@@ -24,6 +24,9 @@ func judgeDeadlock(_ context.Context, j *judge, o Options) Finding {
 	if w.starved == nil {
 		w.starved = j.clientShutOut(j.At(healing), o.GrantWithin)
 	}
+	if w.starved == nil {
+		w.starved = j.upgradeStuck(j.At(healing), o.GrantWithin)
+	}
 	if w.starved != nil {
 		return j.starvationFinding(f, w.starved, o.GrantWithin, "after healing", healing)
 	}
@@ -65,4 +68,67 @@ func (j *judge) clientShutOut(from, bound time.Duration) *starving {
 		}
 	}
 	return longest
+}
+
+// upgradeStuck is a reader who asked, from an instant on, to write for longer than the bound while nobody else was at work: all others
+// were readers that asked the same.
+func (j *judge) upgradeStuck(from, bound time.Duration) *starving {
+	var first *starving
+	for _, op := range j.Upgrades {
+		asked := j.upgradeAsked(op)
+		free := []window{{from: max(asked.from, from), to: min(asked.to, j.End)}}
+		for i := range j.Grants {
+			if g := &j.Grants[i]; g.Client != j.Ops[op].Process {
+				for _, work := range j.atWork(g) {
+					free = without(free, work)
+				}
+			}
+		}
+		for _, w := range free {
+			if w.to-w.from > bound && (first == nil || w.from < first.from) {
+				first = &starving{client: j.Ops[op].Process, from: w.from, to: w.to, attempts: 1, first: op, last: op, upgrade: true}
+			}
+		}
+	}
+	return first
+}
+
+// upgradeAsked is for how long a client asked for an upgrade.
+func (j *judge) upgradeAsked(op int) window {
+	o := &j.Ops[op]
+	acquires := j.Attempts[o.Process]
+	n, _ := slices.BinarySearch(acquires, op)
+	asked := window{from: j.At(o.Call), to: j.AskedUntil(acquires, n)}
+	if kill := j.KilledBetween(o.Process, o.Call, o.Return); kill >= 0 {
+		asked.to = min(asked.to, j.At(kill))
+	}
+	return asked
+}
+
+// atWork is when the client of a grant was at work: until it gave it back, but not while it read, and asked to write.
+func (j *judge) atWork(g *facts.Grant) []window {
+	work := []window{{from: j.At(g.Return), to: j.FreeFrom(g)}}
+	for _, op := range j.Upgrades {
+		if g.Shared && j.Ops[op].Process == g.Client {
+			work = without(work, j.upgradeAsked(op))
+		}
+	}
+	return work
+}
+
+// without are some stretches without what lies in another.
+func without(list []window, other window) (rest []window) {
+	for _, w := range list {
+		if other.from >= other.to || other.to <= w.from || other.from >= w.to {
+			rest = append(rest, w)
+			continue
+		}
+		if w.from < other.from {
+			rest = append(rest, window{from: w.from, to: other.from})
+		}
+		if other.to < w.to {
+			rest = append(rest, window{from: other.to, to: w.to})
+		}
+	}
+	return rest
 }

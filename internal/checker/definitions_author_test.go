@@ -78,6 +78,8 @@ type plot struct {
 	permits bool
 	// modes: it has readers and writers.
 	modes bool
+	// upgrades is how often, in a hundred steps of a reader, it asks to write.
+	upgrades int
 	// fair: the lock serves in order, or is to.
 	fair bool
 	// stalls is how often, in a hundred steps, the machine stalled.
@@ -125,6 +127,8 @@ type promise struct {
 	wrote       bool
 	// shared: it is a reader's.
 	shared bool
+	// upgrade: a reader asks to write.
+	upgrade bool
 	// asked is when it was asked for, nodes until when its commands asked for its keys.
 	asked int64
 	nodes map[string]int64
@@ -316,8 +320,11 @@ func (a *author) ask(c *actor) {
 		p.owner = pick(a.r, []string{"", "same", c.name})
 	}
 	p.shared = a.plot.modes && a.chance(60)
+	p.upgrade = len(c.held) > 0 && a.plot.upgrades > 0 && a.chance(95)
+	p.shared = p.shared && (!p.upgrade || a.chance(5))
 	c.asking = p
-	a.add(c.name, history.Invoke, history.Acquire, history.Value{Extra: &history.Extra{Lock: p.lock, Shared: p.shared}, Section: p.section})
+	a.add(c.name, history.Invoke, history.Acquire,
+		history.Value{Extra: &history.Extra{Lock: p.lock, Shared: p.shared, Inner: p.upgrade}, Section: p.section})
 }
 
 // grants draws whether a client gets the lock that it asks for, rightly or not.
@@ -368,7 +375,7 @@ func (a *author) answer(c *actor) {
 			v.OwnGrant().Nodes = pick(a.r, [][]string{{history.PrimaryProcess}, a.h.Header.Nodes, a.h.Header.Nodes})
 		}
 		a.add(c.name, history.OK, history.Acquire, v)
-		if n := len(c.held); n == 0 || c.held[n-1].owner != p.owner || p.owner == "" {
+		if n := len(c.held); n == 0 || !p.upgrade && (c.held[n-1].owner != p.owner || p.owner == "") {
 			c.held = nil
 		}
 		c.held = append(c.held, p)
@@ -381,7 +388,7 @@ func (a *author) answer(c *actor) {
 		a.tidies(c)
 		a.add(c.name, history.Fail, history.Acquire, history.Value{Section: p.section})
 	}
-	if !ok {
+	if !ok && !p.upgrade {
 		c.held = nil
 	}
 	c.asking = nil
@@ -434,6 +441,8 @@ func (a *author) hold(c *actor) {
 		a.work(c, p)
 	case a.chance(a.plot.renewals):
 		a.renews(c, p)
+	case a.chance(a.plot.upgrades) && p.shared:
+		a.ask(c)
 	case a.plot.program && a.chance(25):
 		a.asks(c, p, history.KeyExtended)
 	case a.plot.program && a.chance(2):

@@ -36,6 +36,8 @@ type starving struct {
 	attempts, first, last int
 	// lockKept: somebody had the lock all the while; otherwise it was free.
 	lockKept bool
+	// upgrade: the client read, and asked to write; whoever else had the lock read, and asked the same.
+	upgrade bool
 }
 
 // watchGrants follows the lock through a stretch of the run that ends with an event. Time counts from when
@@ -143,8 +145,11 @@ func (j *judge) starvationFinding(f Finding, s *starving, bound time.Duration, w
 	if permits := j.History.Header.Permits; permits > 0 {
 		what, free = "a free permit", fmt.Sprintf("a permit, and fewer than %s were taken", words.Count(permits, "permit"))
 	}
-	if s.lockKept {
+	switch {
+	case s.lockKept:
 		what = "the lock, which somebody kept,"
+	case s.upgrade:
+		what = "the lock to write, which it held to read,"
 	}
 	f.Verdict = Violated
 	f.Why = fmt.Sprintf("%s asked for %s for %s %s and did not get it (bound %s)", s.client, what, length(s.to-s.from), when, length(bound))
@@ -170,9 +175,12 @@ func (j *judge) starvationFinding(f Finding, s *starving, bound time.Duration, w
 	if j.Event(since).F == history.Phase {
 		story.tell(setting, since, "the faults were lifted")
 	}
-	if s.lockKept {
+	switch {
+	case s.lockKept:
 		story.tell(turning, first.Call, "%s asked for the lock, which somebody held", s.client)
-	} else {
+	case s.upgrade:
+		j.tellUpgrades(story, s)
+	default:
 		story.tell(turning, first.Call, "%s asked for %s", s.client, free)
 	}
 	end := last.Return
@@ -184,6 +192,15 @@ func (j *judge) starvationFinding(f Finding, s *starving, bound time.Duration, w
 	c.setStory(story)
 	f.Counterexample = c
 	return f
+}
+
+// tellUpgrades tells of all that asked to write while they read, and waited for one another.
+func (j *judge) tellUpgrades(story *story, s *starving) {
+	for _, op := range j.Upgrades {
+		if asked := j.upgradeAsked(op); asked.from < s.to && asked.to > s.from {
+			story.tell(turning, j.Ops[op].Call, "%s, which had the lock to read, asked to write", j.Ops[op].Process)
+		}
+	}
 }
 
 // permitsOfDead are the events that had killed holders of a semaphore before an instant.
@@ -243,6 +260,10 @@ func (j *judge) tellOfWait(story *story, s *starving, since int, bound time.Dura
 			by := cmp.Or(j.Event(k.Renewed).Value.Client, k.Client)
 			story.tell(turning, k.Renewed, "%s renewed the key on node %s%s", by, node, j.setForWords(k.Renewed))
 		}
+	}
+	if s.upgrade {
+		story.decidedBy(j.Ops[s.first].Call)
+		return upgradeAnswered
 	}
 	died, inLine := j.permitsOfDead(s.from), j.deadInLine(s.to)
 	switch {

@@ -48,17 +48,18 @@ func areTaken(permits int) string {
 }
 
 // firstCrowd are the first holdings, one more than there are permits, of which each two clash; the last of them made it so. Holdings are
-// those of one lock, sorted by their beginning, and those of one client do not overlap. Readers do not clash with each other.
+// those of one lock, sorted by their beginning. Readers do not clash with each other, nor those of one client, which may read and write.
 func (j *judge) firstCrowd(holdings []facts.Holding, permits int) []facts.Holding {
 	var open []facts.Holding
 	for _, h := range holdings {
 		open = slices.DeleteFunc(open, func(o facts.Holding) bool { return o.To <= h.From })
-		beside := open
+		g := &j.Grants[h.Grant]
+		beside := slices.DeleteFunc(slices.Clone(open), func(o facts.Holding) bool { return j.Grants[o.Grant].Client == g.Client })
 		if h.From == h.To { // it must lie strictly inside the others
-			beside = slices.DeleteFunc(slices.Clone(open), func(o facts.Holding) bool { return o.From == h.From })
+			beside = slices.DeleteFunc(beside, func(o facts.Holding) bool { return o.From == h.From })
 		}
-		if j.Grants[h.Grant].Shared {
-			beside = slices.DeleteFunc(slices.Clone(beside), func(o facts.Holding) bool { return j.Grants[o.Grant].Shared })
+		if g.Shared {
+			beside = slices.DeleteFunc(beside, func(o facts.Holding) bool { return j.Grants[o.Grant].Shared })
 		}
 		if len(beside) >= permits {
 			return append(slices.Clone(beside[:permits]), h)

@@ -53,6 +53,8 @@ type Facts struct {
 	locks    map[string][]string
 	// Attempts has the acquires of each client, as places in Ops.
 	Attempts map[string][]int
+	// Upgrades are the acquires of readers that ask to write before they have left.
+	Upgrades []int
 	// Faults are in the order of their begins.
 	Faults []Fault
 	// FaultsSeen is how many different faults took effect.

@@ -139,6 +139,10 @@ func (f *Facts) endReplaced(open map[Holder][]int, op int) (reenters bool) {
 		return false
 	}
 	inner := f.IsInner(op)
+	if inner && f.History.Header.Modes && !f.IsShared(op) && f.Grants[list[len(list)-1]].Shared {
+		f.Upgrades = append(f.Upgrades, op)
+		return false
+	}
 	if f.Ops[op].Type == history.OK {
 		owner, latest := f.ownerOf(op), f.Grants[list[len(list)-1]].Owner
 		same := owner != "" && owner == latest || inner && (owner == "" || latest == "")

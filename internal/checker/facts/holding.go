@@ -83,10 +83,14 @@ func (f *Facts) merged(list []Holding) []Holding {
 		return cmp.Or(cmp.Compare(f.Grants[a.Grant].Lock, f.Grants[b.Grant].Lock), cmp.Compare(a.From, b.From), cmp.Compare(a.Grant, b.Grant))
 	})
 	joined := list[:0]
-	last := make(map[Holder]lastHolding)
+	type mode struct { // what a client reads and what it writes are two
+		Holder
+		shared bool
+	}
+	last := make(map[mode]lastHolding)
 	for _, h := range list {
 		g := &f.Grants[h.Grant]
-		k := Holder{g.Client, g.Lock}
+		k := mode{Holder{g.Client, g.Lock}, g.Shared}
 		l := last[k]
 		touches := func(i int) bool { return f.Grants[i].Outer == h.Grant || g.Outer == i }
 		if len(l.grants) == 0 || h.From > joined[l.at].To || h.From == joined[l.at].To && !slices.ContainsFunc(l.grants, touches) {

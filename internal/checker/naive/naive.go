@@ -176,6 +176,8 @@ type op struct {
 	ends []*grant
 	// reenters says that an acquire is a re-entry, outer is the grant that it re-enters.
 	reenters bool
+	// upgrades says that an acquire is an upgrade.
+	upgrades bool
 	outer    *grant
 	// around is the client's latest open grant of the lock when it was answered.
 	around *grant
@@ -311,8 +313,9 @@ func (t *terms) believeOp(p *op, i int) {
 func (t *terms) replace(p *op, open []*grant, i int) {
 	// "A re-entry: an `acquire` of a client that has an open grant of the same
 	// lock when it is invoked, answered `ok` with the same owner value (not empty)
-	// as its latest open grant. So is one that says `inner`, if it or that grant has no owner value."
-	if p.outcome == history.OK && len(open) > 0 && !t.anew(p) {
+	// as its latest open grant. So is one that says `inner`, if it or that grant has no owner value. An upgrade is none."
+	p.upgrades = len(open) > 0 && t.header.Modes && p.asked.Inner() && !p.asked.Shared() && open[len(open)-1].reads()
+	if p.outcome == history.OK && len(open) > 0 && !p.upgrades && !t.anew(p) {
 		latest := open[len(open)-1].owner
 		p.reenters = p.owner != "" && latest == p.owner || p.asked.Inner() && (p.owner == "" || latest == "")
 	}

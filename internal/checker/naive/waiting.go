@@ -32,14 +32,61 @@ func (t *terms) deadlockFree() answer {
 				}
 			}
 			_, kept := t.wanted(stretch{healed.from, until})
-			return found(violated || kept, chances)
+			return found(violated || kept || t.upgradeWaits(healed.from), chances)
 		}
 	}
 	return cannotTell
 }
 
-// minorityTolerant: "The same as deadlock-free (without the rule for a holder that keeps
-// the lock), while some nodes but fewer than half are struck by a fault, and nothing else
+// upgradeWaits: "So after the phase `healing` an upgrade must not be asked for, without a break, for longer than the bound while nobody else
+// is at work." Between two instants at which something is told or ends, nothing changes.
+func (t *terms) upgradeWaits(healing int64) bool {
+	at := []int64{healing, t.last}
+	for _, e := range t.events {
+		at = append(at, int64(e.Time))
+	}
+	for _, g := range t.grants {
+		at = append(at, t.givenBack(g))
+	}
+	slices.Sort(at)
+	for _, p := range t.ops {
+		from := healing // since when it has been asked for while nobody else was at work
+		for i := 1; i < len(at); i++ {
+			a, b := at[i-1], at[i]
+			if a == b {
+				continue
+			}
+			idle := !slices.ContainsFunc(t.grants, func(g *grant) bool { return g.client != p.client && t.atWork(g, a, b) })
+			switch {
+			case a < healing || b > t.last || !t.upgrading(p, a, b) || !idle:
+				from = b
+			case b-from > t.bound:
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// atWork: "Another client is at work from the answer of each grant of it until that is given back, but not at the instants at which the
+// grant is a reader's and the client asks for an upgrade itself." From a to b nothing changes.
+func (t *terms) atWork(g *grant, a, b int64) bool {
+	waits := g.reads() && slices.ContainsFunc(t.ops, func(p *op) bool { return p.client == g.client && t.upgrading(p, a, b) })
+	return g.ret <= a && t.givenBack(g) >= b && !waits
+}
+
+// upgrading: "An upgrade is asked for from its invocation to its answer (if there is none, to the client's next `acquire`), or until the
+// client is killed."
+func (t *terms) upgrading(p *op, a, b int64) bool {
+	to := int64(forever)
+	if i := min(t.tried(p), t.killed(p.client, p.invoked)); i < len(t.events) {
+		to = t.time(i)
+	}
+	return p.upgrades && p.call <= a && to >= b
+}
+
+// minorityTolerant: "The same as deadlock-free (without the rules for a holder that keeps
+// the lock and for upgrades), while some nodes but fewer than half are struck by a fault, and nothing else
 // is."
 func (t *terms) minorityTolerant() answer {
 	var within []between

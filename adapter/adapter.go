@@ -54,6 +54,8 @@ type Grant struct {
 	Release func(context.Context) error
 	// Extend makes the lock last longer; it returns the new Until.
 	Extend func(context.Context) (time.Time, error)
+	// Upgrade lets a reader ask to write beside this grant, which stays; of a program that can upgrade.
+	Upgrade Acquire
 	// Owner is the value in the lock's keys.
 	Owner string
 	// Until is when the promise ends, as the library computed it.
@@ -83,7 +85,8 @@ type Program struct {
 	// after each grant for as long as the simulator asks, as the user's code would;
 	// no-ttl: a Setup.TTL of 0 is none; one-object: the lock object is what Object gives;
 	// permits: Setup.Permits is how many clients may hold the lock at once;
-	// modes: the lock has readers and writers, and with Setup.Shared the client is a reader; fair: it serves clients in their order;
+	// modes: the lock has readers and writers, and with Setup.Shared the client is a reader; upgrade: a reader can
+	// ask to write before it has left (Grant.Upgrade); fair: it serves clients in their order;
 	// at-least: the lock stays for Setup.AtLeast, also if it is released before;
 	// wakes: a release wakes those who wait;
 	// clients: the program can be several clients at once, for each of which the lock is opened; Once is what they share; and

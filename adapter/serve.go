@@ -27,6 +27,7 @@ const (
 type message struct {
 	Type      string
 	ID, Grant uint64
+	Upgrades  uint64
 	Protocols []int
 	Wait      *float64 `json:"wait_ms"`
 	Busy      float64  `json:"busy_ms"`
@@ -237,6 +238,9 @@ func (s *server) get(m message) {
 	defer cancel()
 	s.mu.Lock()
 	acquire := s.of(m.Client)
+	if m.Upgrades != 0 {
+		acquire = s.upgrade(m.Upgrades)
+	}
 	s.mu.Unlock()
 	g, err := acquire(ctx)
 	if err == nil {
@@ -249,6 +253,16 @@ func (s *server) get(m message) {
 		defer func() { go s.watch(m.ID, g) }()
 	}
 	s.answer(m.ID, "acquired", g, err)
+}
+
+// upgrade is how a reader asks to write beside a grant. The caller holds mu.
+func (s *server) upgrade(reader uint64) Acquire {
+	if g := s.grants[reader]; g.Upgrade != nil {
+		return g.Upgrade
+	}
+	return func(context.Context) (Grant, error) {
+		return Grant{}, fmt.Errorf("%w: grant %d cannot be upgraded", ErrRefused, reader)
+	}
 }
 
 // compute keeps this goroutine busy, as the user's code would that computes.

@@ -269,6 +269,7 @@ func scenarioFor(r *program.Ready, in, topology string) (*scenario.Scenario, err
 	}
 	if r.Has(program.HasModes) {
 		setup.Workload.Readers, setup.Workload.Clients, setup.Workload.Start = 2, 3, workload.Together
+		setup.Workload.Upgrade = r.Has(program.CanUpgrade)
 	}
 	if r.Has(program.KeepsOrder) {
 		setup.Lock.Fair, setup.Workload.Clients, setup.Workload.Start = true, 3, workload.Together

@@ -16,7 +16,7 @@ func acquireWithRetry(env Env, c *Config, attempt func() (Grant, Result)) (Grant
 func acquireWaiting(env Env, c *Config, attempt func() (Grant, Result), wait func(n int)) (Grant, Result) {
 	for n := 1; ; n++ {
 		g, result := attempt()
-		if result.Outcome == Fail && n >= c.Retry.Attempts {
+		if result.Outcome == Fail && (n >= c.Retry.Attempts || result.Final) {
 			return c.GiveUp(env, result)
 		}
 		if result.Outcome != Fail {

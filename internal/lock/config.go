@@ -194,6 +194,12 @@ func (a Algorithm) NodeRange() string {
 	return fmt.Sprintf("%d to %d nodes", a.MinNodes, a.MaxNodes)
 }
 
+// Upgrades reports that its reader can ask to write before it has left (Upgrader).
+func (a Algorithm) Upgrades() bool {
+	_, is := a.New(Config{}, nil).(Upgrader)
+	return is
+}
+
 // PointsOn are points with so many nodes: those that end in a colon are one for each.
 func PointsOn(points []string, nodes int) (list []string) {
 	for _, p := range points {

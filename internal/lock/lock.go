@@ -19,6 +19,8 @@ const (
 type Result struct {
 	Outcome Outcome
 	Err     string
+	// Final: whoever asks again is told the same.
+	Final bool
 }
 
 // Grant is a lock in hand.
@@ -36,6 +38,8 @@ type Grant struct {
 	Asked time.Duration
 	// Nodes are the indices of the nodes that granted, in the order asked.
 	Nodes []int
+	// Reader is the value of the reader's grant in the place of which an upgrade stands.
+	Reader string
 	// Local marks a re-entry that asked no node.
 	Local bool
 	// ID names the grant where the lock is a program.
@@ -61,6 +65,12 @@ type Extender interface {
 	// Extend asks for a whole TTL from now on. OK: the grant lasts longer, and is returned as it is now. Fail: the lock was not ours any
 	// more. Info: unknown.
 	Extend(Grant) (Grant, Result)
+}
+
+// Upgrader is a lock whose reader can ask to write before it has left.
+type Upgrader interface {
+	// Upgrade asks to write beside a reader's grant, which stays. Its release leaves the reader's. Fail: the client goes on as a reader.
+	Upgrade(reader Grant) (Grant, Result)
 }
 
 // Attempter is a lock of which one try can be asked for. Who is refused keeps its place in the line, where there is one.

@@ -58,6 +58,8 @@ type Mistakes struct {
 	AskedOnce bool `json:"asked_once,omitempty" yaml:"asks_again" doc:"a client that waits to be woken asks again after the ttl at the latest, or only when all its time to wait is over (rueidis 602, spring-integration 3716)" default:"true" mistake:"false"`
 	// ReadersPass: a writer waits for as long as readers come.
 	ReadersPass bool `json:"readers_pass,omitempty" yaml:"writer_waits" doc:"of a lock with readers: a writer that waits keeps new readers out, or readers come in for as long as others read" default:"true" mistake:"false"`
+	// UpgradeWaits: two readers that both ask to write wait for one another.
+	UpgradeWaits bool `json:"upgrade_waits,omitempty" yaml:"upgrade" doc:"a reader that asks to write is refused at once while others read, or it waits until they have gone" default:"refused" values:"refused,waits" mistake:"waits"`
 	// ReleasesGranted leaves the keys on nodes whose answer came when the lock was already granted.
 	ReleasesGranted bool `json:"releases_granted,omitempty" yaml:"release_at" doc:"a release asks all nodes, or those alone whose yes was counted when the lock was granted" default:"all-nodes" values:"all-nodes,granting-nodes" mistake:"granting-nodes"`
 }

@@ -94,6 +94,18 @@ func TestEachMistakeShows(t *testing.T) {
 			_, r := sit("c3", true).Acquire()
 			return r.Outcome == lock.OK
 		}, false, true},
+		{"who reads waits for the others to write", lock.Mistakes{UpgradeWaits: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb := newTable(1)
+			c := mistaken(m)
+			c.Algorithm, c.Shared, c.Retry = "read-write", true, lock.Retry{Attempts: 3, Delay: time.Millisecond}
+			_, l1 := tb.sit(t, "c1", c)
+			_, l2 := tb.sit(t, "c2", c)
+			g, _ := l1.Acquire()
+			_, _ = l2.Acquire()
+			before := tb.T
+			_, r := l1.(lock.Upgrader).Upgrade(g)
+			return r.Outcome == lock.Fail && tb.T == before
+		}, true, false},
 		{"a permit ends by its client's clock", lock.Mistakes{ClientEnds: true}, func(t *testing.T, m lock.Mistakes) any {
 			tb, c := newTable(1), mistaken(m)
 			c.Algorithm, c.Permits = "semaphore", 1
@@ -315,7 +327,7 @@ func TestRulesAreSwitchedOffByName(t *testing.T) {
 			all.SwitchOff(rule)
 		}
 	}
-	if got := len(all.Rules()); got != 32 {
+	if got := len(all.Rules()); got != 33 {
 		t.Errorf("%d rules", got)
 	}
 	none := all

@@ -10,7 +10,10 @@ import (
 
 func init() {
 	a := keptInSet("read-write", "readers and writers: a sorted set of who has the lock, each with its end by the node's clock", takeMode)
-	a.Modes, a.Mistakes = true, a.Mistakes.and(Mistakes{ReadersPass: true})
+	a.Modes, a.Mistakes = true, a.Mistakes.and(Mistakes{ReadersPass: true, UpgradeWaits: true})
+	a.New = func(c Config, env Env) Lock {
+		return &readWrite{permits{single{Config: c, env: env, take: takeMode, give: giveMode, deleteOwn: removePermit}}}
+	}
 	register(a)
 	a = kept("read-write-counter", "readers and writers: the writer's value, or a counter of the readers, which does not say who they are",
 		severalMistakes, countReader, uncountReader)
@@ -39,6 +42,46 @@ func takeMode(l *single, owner string) (Grant, Result) {
 		args[2] = "0"
 	}
 	return l.takeBy(takeModeScript, owner, args...)
+}
+
+// readWrite is a lock with readers and writers in a sorted set, whose reader can ask to write.
+type readWrite struct{ permits }
+
+var _ Upgrader = (*readWrite)(nil)
+
+// Upgrade lets a reader write that reads alone: its entry becomes a writer's. Else it is refused at once, since the others may ask the
+// same, and would wait for it. By mistake it waits, and keeps its entry meanwhile.
+func (l *readWrite) Upgrade(reader Grant) (Grant, Result) {
+	return acquireWithRetry(l.env, &l.Config, func() (Grant, Result) {
+		g := l.leased(writers+reader.Owner, l.now())
+		g.Reader = reader.Owner
+		r := l.do(l.changeMode(reader.Owner, g.Owner))
+		g, result := l.granted(g, r, r.OK() && r.Int == 1)
+		if result.Outcome != Fail {
+			return g, result
+		}
+		result.Final = true
+		if l.Mistakes.UpgradeWaits {
+			_, kept := l.Extend(reader)
+			result.Final = kept.Outcome == Fail
+		}
+		return g, result
+	})
+}
+
+// changeMode gives an entry another name, and the whole TTL.
+func (l *single) changeMode(from, to string) command.Command {
+	args := l.permitArgs(from)
+	args[2] = to
+	return command.Eval(changeModeScript, []string{l.Key}, args...)
+}
+
+// giveMode gives the lock back. After an upgrade the client is a reader again.
+func giveMode(l *single, g Grant) Result {
+	if g.Reader == "" {
+		return givePermit(l, g)
+	}
+	return deleted(l.do(l.changeMode(g.Owner, g.Reader)), notOurs)
 }
 
 // writerWaits: for a part of the TTL after a writer was refused, no new reader comes in.
@@ -97,6 +140,28 @@ return 1
 	if writes {
 		s.Del(waiting)
 	}
+	return command.IntReply(1)
+})
+
+// changeModeScript gives the entry ARGV[1] the name ARGV[3], if it is there, and alone.
+var changeModeScript = command.NewScript("change-mode", `
+local time = redis.call('time')
+local now = tonumber(ARGV[4] or time[1] * 1000 + math.floor(time[2] / 1000))
+redis.call('zremrangebyscore', KEYS[1], '-inf', now)
+if not redis.call('zscore', KEYS[1], ARGV[1]) or redis.call('zcard', KEYS[1]) > 1 then return 0 end
+redis.call('zrem', KEYS[1], ARGV[1])
+redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[3])
+redis.call('pexpire', KEYS[1], ARGV[2])
+return 1
+`, func(s command.Store, keys, args []string) command.Reply {
+	ttl, _, now := permitWords(s, args)
+	s.ZRemUpTo(keys[0], float64(now))
+	if _, has := s.ZScore(keys[0], args[0]); !has || s.ZCard(keys[0]) > 1 {
+		return command.IntReply(0)
+	}
+	s.ZRem(keys[0], args[0])
+	s.ZAdd(keys[0], float64(now+ttl), args[2])
+	s.PExpire(keys[0], time.Duration(ttl)*time.Millisecond)
 	return command.IntReply(1)
 })
 

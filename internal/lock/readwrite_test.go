@@ -59,3 +59,34 @@ func TestReadersAndWriters(t *testing.T) {
 		}
 	}
 }
+
+// A reader that reads alone gets what it asks to write, and reads on when it has given that back; beside another reader it is refused.
+func TestUpgrade(t *testing.T) {
+	tb := newTable(1)
+	c := single("read-write")
+	_, w := tb.sit(t, "c3", c)
+	c.Shared = true
+	_, r1 := tb.sit(t, "c1", c)
+	_, r2 := tb.sit(t, "c2", c)
+	g1, _ := r1.Acquire()
+	g, r := r1.(lock.Upgrader).Upgrade(g1)
+	if list := got(r2); r.Outcome != lock.OK || list[0] {
+		t.Errorf("alone c1 gets %+v, beside it c2 %v", r, list)
+	}
+	if r := r1.Release(g); r.Outcome != lock.OK {
+		t.Errorf("the upgrade is given back: %+v", r)
+	}
+	if list := got(r2, w); !list[0] || list[1] {
+		t.Errorf("beside the reader c2 and c3 get %v", list)
+	}
+	if _, r := r1.(lock.Upgrader).Upgrade(g1); r.Outcome != lock.Fail {
+		t.Errorf("beside c2 c1 gets %+v", r)
+	}
+	if r := r1.Release(g1); r.Outcome != lock.OK {
+		t.Errorf("c1 gives its own back: %+v", r)
+	}
+	tb.T += 2 * time.Second
+	if _, r := r1.(lock.Upgrader).Upgrade(g1); r.Outcome != lock.Fail {
+		t.Errorf("after its end c1 gets %+v", r)
+	}
+}

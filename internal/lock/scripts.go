@@ -122,5 +122,5 @@ func Scripts() []*command.Script {
 	return []*command.Script{releaseScript, acquireCountedScript, raiseCounterScript, extendScript, extendOrSetScript, setScript,
 		releaseFieldScript, extendFieldScript, setFieldScript,
 		takePermitScript, extendPermitScript, removePermitScript, countPermitScript,
-		takeModeScript, countReaderScript, uncountReaderScript, takeInLineScript, leaveLineScript, deleteAndWakeScript}
+		takeModeScript, changeModeScript, countReaderScript, uncountReaderScript, takeInLineScript, leaveLineScript, deleteAndWakeScript}
 }

@@ -41,7 +41,7 @@ func (s *session) Do(q client.Request) client.Answer {
 	if q.Inner {
 		asks.OwnExtra().Inner = true
 	}
-	if q.F == history.Acquire && s.reads {
+	if q.F == history.Acquire && s.reads && !q.Upgrade {
 		asks.OwnExtra().Shared = true
 	}
 	s.record(history.Invoke, q.F, asks, "")

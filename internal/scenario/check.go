@@ -98,6 +98,16 @@ func (d *decoder) checkReaders(s *Setup) {
 		d.ProblemAt("workload.readers", "%s knows no readers: one client holds it at a time", a.Name).Hint =
 			"these do: " + strings.Join(locksThat(func(a lock.Algorithm) bool { return a.Modes }), ", ")
 	}
+	switch {
+	case !w.Upgrade || !d.Sound("workload.upgrade", "workload.leave"):
+	case w.Readers == 0:
+		d.ProblemAt("workload.upgrade", "there are no readers")
+	case w.Leave != workload.LeavesReleased || w.Nested || w.Extend > 0:
+		d.ProblemAt("workload.upgrade", "it goes with leave: released alone, and not with nested or extend")
+	case known && !a.Upgrades():
+		d.ProblemAt("workload.upgrade", "a reader of %s cannot ask to write before it has left", a.Name).Hint =
+			"these can be asked: " + strings.Join(locksThat(lock.Algorithm.Upgrades), ", ")
+	}
 }
 
 // checkProcesses makes sure that clients can share a process, and that it can be told what each of them does.

@@ -262,10 +262,13 @@ func (s *Setup) wantsOneProcess(r *program.Ready) string {
 }
 
 func (s *Setup) wantsModes(r *program.Ready) string {
-	if s.Workload.Readers == 0 || r.Has(program.HasModes) {
-		return ""
+	switch {
+	case s.Workload.Readers > 0 && !r.Has(program.HasModes):
+		return "the lock is to have readers, and one client holds it at a time"
+	case s.Workload.Upgrade && !r.Has(program.CanUpgrade):
+		return "its readers are to ask to write before they have left, and it does not say that they can"
 	}
-	return "the lock is to have readers, and one client holds it at a time"
+	return ""
 }
 
 func (s *Setup) wantsOrder(r *program.Ready) string {

@@ -89,6 +89,9 @@ func Describe(c lock.Config, version string) program.Ready {
 	if a.Modes {
 		r.Can = append(r.Can, program.HasModes)
 	}
+	if a.Upgrades() {
+		r.Can = append(r.Can, program.CanUpgrade)
+	}
 	if a.Wakes {
 		r.Can = append(r.Can, program.Wakes)
 	}

@@ -130,12 +130,14 @@ class Setup:
 
 class Grant:
     """A lock in hand. None: the library does not tell, or cannot. until is the end of the
-    promise as time.monotonic tells it; extend returns the new one. lost and renewed are
+    promise as time.monotonic tells it; extend returns the new one. upgrade, of a program that says upgrade, lets a
+    reader ask to write beside this grant, which stays: it takes the longest wait and returns another Grant. lost and renewed are
     for the library to call, from any thread."""
 
     def __init__(self, release: Callable[[], Any], owner: Any = None, until: Optional[float] = None,
-                 extend: Optional[Callable[[], Optional[float]]] = None, token: Optional[int] = None):
-        self.release, self.extend = release, extend
+                 extend: Optional[Callable[[], Optional[float]]] = None, token: Optional[int] = None,
+                 upgrade: Optional[Callable[[Optional[float]], "Grant"]] = None):
+        self.release, self.extend, self.upgrade = release, extend, upgrade
         self.owner, self.until, self.token = owner, until, token
         self._mutex, self._number = threading.Lock(), None
         self._early, self._ended = [], False  # events before the answer; no more events
@@ -287,6 +289,10 @@ def _answer(m, action):
 
 def _get(m):
     acquire = _acquire[m["client"]] if m.get("client") in _acquire else next(iter(_acquire.values()))
+    if m.get("upgrades"):
+        acquire = _held({"grant": m["upgrades"]}).upgrade
+        if acquire is None:
+            raise Refused("this grant cannot be upgraded")
     grant = acquire(_seconds(m, "wait_ms"))
     line = _promise({"type": "acquired", "id": m["id"]}, grant.until)
     if grant.owner is not None:

@@ -92,6 +92,8 @@ const (
 	HasPermits Ability = "permits"
 	// HasModes: the lock can have readers and writers: setup may say that the client is a reader.
 	HasModes Ability = "modes"
+	// CanUpgrade: a reader can ask to write before it has left.
+	CanUpgrade Ability = "upgrade"
 	// KeepsOrder: the lock serves clients in the order in which they ask.
 	KeepsOrder Ability = "fair"
 	// StaysAtLeast: setup may say for how long the lock stays at least, also where it is released before.
@@ -105,7 +107,7 @@ const (
 // Abilities are all of them.
 func Abilities() []Ability {
 	return []Ability{TellsValidity, Renews, TellsLoss, Extends, Forgets, TellsToken, TellsOwner, AsksSentinels, AsksCluster, KeepsBusy,
-		SetsUpAgain, DoesWithoutTTL, KeepsOneObject, HasPermits, HasModes, KeepsOrder, StaysAtLeast, Wakes,
+		SetsUpAgain, DoesWithoutTTL, KeepsOneObject, HasPermits, HasModes, CanUpgrade, KeepsOrder, StaysAtLeast, Wakes,
 		IsSeveral}
 }
 
@@ -345,6 +347,8 @@ type Message struct {
 
 	Protocols []int    `json:"protocols,omitempty"` // hello
 	WaitMS    *float64 `json:"wait_ms,omitempty"`   // acquire
+	// Upgrades is a reader's grant, beside which an acquire asks to write. Only programs that CanUpgrade are asked.
+	Upgrades uint64 `json:"upgrades,omitempty"`
 
 	// AtNS is an instant of the machine's CLOCK_MONOTONIC, in ns; ValidityMS counts from it.
 	AtNS       int64    `json:"at_ns,omitempty"`

@@ -187,8 +187,13 @@ type Client struct {
 
 // Acquire asks for the lock. The program may wait for it for a while, and at least MinWait.
 func (c Client) Acquire(ctx context.Context, wait time.Duration) (Answer, error) {
+	return c.Upgrade(ctx, wait, 0)
+}
+
+// Upgrade asks to write beside a reader's grant; 0: it asks for the lock.
+func (c Client) Upgrade(ctx context.Context, wait time.Duration, reader uint64) (Answer, error) {
 	ms := MS(max(wait, MinWait))
-	return c.Request(ctx, Message{Type: AcquireType, Client: c.Name, WaitMS: &ms})
+	return c.Request(ctx, Message{Type: AcquireType, Client: c.Name, WaitMS: &ms, Upgrades: reader})
 }
 
 // Release gives a grant back.

@@ -16,6 +16,8 @@ type Request struct {
 	Section int `json:"section,omitempty"`
 	// Inner: an acquire inside a section, by a client that has the lock.
 	Inner bool `json:"inner,omitempty"`
+	// Upgrade: it is one of a reader, which asks to write.
+	Upgrade bool `json:"upgrade,omitempty"`
 	// Number is what a write stores.
 	Number history.Int `json:"number,omitzero"`
 	// List is the whole that a write to a list stores; Number is its last element.

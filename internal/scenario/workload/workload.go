@@ -68,6 +68,7 @@ type Plan struct {
 	// PerProcess is for locks of which threads share something: connections, a map of local locks, an identity.
 	PerProcess int           `yaml:"per_process" doc:"how many clients share one process, each as a thread or task of it: with 2 c1 and c2 are in one, c3 and c4 in the next. What stops or kills one of them, moves its clock or strikes its links does so to all of its process" min:"1" max:"50" default:"1"`
 	Readers    int           `yaml:"readers" doc:"how many of the clients, the last ones, are readers: they take the lock beside other readers, and write nothing" max:"50" default:"0"`
+	Upgrade    bool          `yaml:"upgrade" doc:"each reader asks to write before it has left, and writes if it gets that; else it goes on as a reader" default:"false"`
 	Sections   int           `yaml:"sections" doc:"how many guarded sections each client goes through" min:"1" max:"100000" default:"1"`
 	Think      time.Duration `yaml:"think" doc:"time between read and write, or how long a job takes" max:"10m" default:"0s"`
 	Rest       time.Duration `yaml:"rest" doc:"time between the sections of one client" max:"10m" default:"0s"`
@@ -126,7 +127,7 @@ func (p *Plan) Points() []string {
 // however often its lock tries; 0: that cannot be said.
 func (p *Plan) Passes(point string) int {
 	switch {
-	case p.Nested && (point == BeforeAcquire || point == BeforeRelease):
+	case (p.Nested || p.Upgrade) && (point == BeforeAcquire || point == BeforeRelease):
 		return 2
 	case point == BeforeRead && p.ReadsFirst():
 		return p.Workload().Reads
@@ -189,6 +190,16 @@ func (p Plan) guarded(s Session, section int, body func()) {
 	}
 	s.Do(Request{F: history.Release, Section: section})
 	s.Point(Released)
+}
+
+// upgraded does something as a writer, in the section of a reader, where that is granted.
+func (p Plan) upgraded(s Session, section int, body func()) {
+	if s.Do(Request{F: history.Acquire, Section: section, Inner: true, Upgrade: true}).Type != history.OK {
+		return
+	}
+	if body(); !s.Over() {
+		s.Do(Request{F: history.Release, Section: section})
+	}
 }
 
 // read reads a cell; false: without success.

@@ -62,7 +62,7 @@ func (a *Agent) lostGrant() (answer Answer, lost bool) {
 func (a *Agent) Do(r Request) Answer {
 	switch r.F {
 	case history.Acquire:
-		return a.acquire()
+		return a.acquire(r)
 	case history.Read:
 		return a.read(r)
 	case history.Write:
@@ -83,9 +83,13 @@ func (a *Agent) Do(r Request) Answer {
 	return Answer{Type: history.Fail, Error: fmt.Sprintf("no such operation: %q", r.F)}
 }
 
-func (a *Agent) acquire() Answer {
+func (a *Agent) acquire(r Request) Answer {
 	a.env.Point(workload.BeforeAcquire)
-	g, result := a.lock.Acquire()
+	ask := a.lock.Acquire
+	if r.Upgrade {
+		ask = a.upgrade
+	}
+	g, result := ask()
 	answer := AnswerOf(result)
 	answer.Value.Owner = g.Owner
 	if result.Outcome != lock.OK {
@@ -105,6 +109,16 @@ func (a *Agent) acquire() Answer {
 	a.lost = false
 	a.promise(&answer, g)
 	return answer
+}
+
+// upgrade asks to write beside the latest grant, a reader's.
+func (a *Agent) upgrade() (lock.Grant, lock.Result) {
+	upgrader, is := a.lock.(lock.Upgrader)
+	reader, held := a.grant()
+	if !is || !held {
+		return lock.Grant{}, lock.Result{Outcome: lock.Fail, Err: "nothing to upgrade"}
+	}
+	return upgrader.Upgrade(reader)
 }
 
 // promise says for how long a grant is valid, where the lock tells that.

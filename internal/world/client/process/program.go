@@ -137,8 +137,11 @@ func (l *programLock) warmUp(s program.Setup, key string) error {
 }
 
 // Acquire implements lock.Lock.
-func (l *programLock) Acquire() (lock.Grant, lock.Result) {
-	a, err := l.asks.Acquire(context.Background(), l.wait)
+func (l *programLock) Acquire() (lock.Grant, lock.Result) { return l.Upgrade(lock.Grant{}) }
+
+// Upgrade implements lock.Upgrader. Without a reader's grant it asks for the lock.
+func (l *programLock) Upgrade(reader lock.Grant) (lock.Grant, lock.Result) {
+	a, err := l.asks.Upgrade(context.Background(), l.wait, reader.ID)
 	result := client.ProgramResult(a, err, program.Acquired)
 	if result.Outcome != lock.OK {
 		return lock.Grant{}, result

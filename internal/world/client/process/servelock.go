@@ -269,7 +269,7 @@ func (s *servedLock) handle(m *incoming) error {
 	}
 	switch m.Type {
 	case program.AcquireType:
-		go s.acquire(m.ID, program.Duration(*m.WaitMS))
+		go s.acquire(m.ID, m.Upgrades, program.Duration(*m.WaitMS))
 	case program.ReleaseType:
 		go s.release(m.ID, m.Grant)
 	case program.Go:
@@ -283,12 +283,12 @@ func (s *servedLock) handle(m *incoming) error {
 	return nil
 }
 
-// acquire makes attempts, none of which begins when the time to wait has passed.
-func (s *servedLock) acquire(id uint64, wait time.Duration) {
+// acquire makes attempts, none of which begins when the time to wait has passed. reader is a grant that is to be upgraded; 0: none.
+func (s *servedLock) acquire(id, reader uint64, wait time.Duration) {
 	began := machine.Monotonic()
 	for n := 1; ; n++ {
-		result, delay := s.attempt(id, n)
-		if result.Outcome == lock.Fail && (n >= s.config.Retry.Attempts || machine.Monotonic()-began+delay >= wait) {
+		result, delay := s.attempt(id, reader, n)
+		if result.Outcome == lock.Fail && (result.Final || n >= s.config.Retry.Attempts || machine.Monotonic()-began+delay >= wait) {
 			result = s.giveUp(id, result)
 		} else if result.Outcome == lock.Fail {
 			s.pass(delay, began+wait)
@@ -341,12 +341,15 @@ func compute(long time.Duration) {
 
 // attempt makes the n-th attempt, and answers if it got the lock. Otherwise it says how
 // long to wait for the next.
-func (s *servedLock) attempt(id uint64, n int) (result lock.Result, delay time.Duration) {
+func (s *servedLock) attempt(id, reader uint64, n int) (result lock.Result, delay time.Duration) {
 	s.using.Lock()
 	defer s.using.Unlock()
 	ask := s.lock.Acquire
 	if w, waits := s.lock.(lock.Attempter); waits {
 		ask = w.Attempt
+	}
+	if upgrader, is := s.lock.(lock.Upgrader); is && reader != 0 {
+		ask = func() (lock.Grant, lock.Result) { return upgrader.Upgrade(s.grants[reader]) }
 	}
 	g, result := ask()
 	if result.Outcome != lock.OK {

@@ -422,9 +422,12 @@ func (p *programClient) ask(m program.Message) (a program.Answer, err error) {
 }
 
 // Acquire implements lock.Lock.
-func (p *programClient) Acquire() (lock.Grant, lock.Result) {
+func (p *programClient) Acquire() (lock.Grant, lock.Result) { return p.Upgrade(lock.Grant{}) }
+
+// Upgrade implements lock.Upgrader. Without a reader's grant it asks for the lock.
+func (p *programClient) Upgrade(reader lock.Grant) (lock.Grant, lock.Result) {
 	ms := program.MS(max(p.wait, program.MinWait))
-	a, err := p.ask(program.Message{Type: program.AcquireType, WaitMS: &ms})
+	a, err := p.ask(program.Message{Type: program.AcquireType, WaitMS: &ms, Upgrades: reader.ID})
 	result := client.ProgramResult(a, err, program.Acquired)
 	if result.Outcome != lock.OK {
 		return lock.Grant{}, result

@@ -97,6 +97,11 @@ var switchTargets = []target{
 		"switches: {writer_waits: false}}\n" +
 		"workload: {clients: 4, readers: 3, sections: 5, start: together, apart: 60ms, think: 150ms, rest: 50ms}\n",
 		[]string{"pause"}, checker.Fairness, lock.Mistakes{ReadersPass: true}},
+	{"a message that is taken back", takenBack, []string{"pause"}, checker.DeadlockFree, lock.Mistakes{SignalTaken: true}},
+	{"a reader and a writer that wait for each other", "nodes: {count: 1}\ngrant_within: 1s\n" +
+		"lock: {algorithm: read-write, ttl: 500ms, retry: {attempts: 200, delay: 10ms}, switches: {reader_yields: false}}\n" +
+		"workload: {clients: 3, readers: 1, sections: 2, start: together, think: 200ms}\n",
+		[]string{"pause"}, checker.DeadlockFree, lock.Mistakes{BothWait: true}},
 	{"one value per client", "nodes: {count: 1}\n" +
 		"lock: {algorithm: redlock, ttl: 1s, retry: {delay: 2ms, jitter: 20ms}, switches: {value: per-client}}\n" +
 		"workload: {clients: 2, sections: 6, think: 60ms, start: together}\n",
@@ -179,6 +184,11 @@ const asksNoMore = "nodes: {count: 1}\ngrant_within: 700ms\n" +
 	"lock: {algorithm: woken, ttl: 500ms, node_timeout: 100ms, retry: {attempts: 150}, switches: {asks_again: false}}\n" +
 	"workload: {clients: 2, sections: 1, start: together, think: 200ms}\n"
 
+// takenBack takes back what wakes a client when it has released.
+const takenBack = "nodes: {count: 1}\ngrant_within: 700ms\n" +
+	"lock: {algorithm: woken, ttl: 2s, node_timeout: 500ms, retry: {attempts: 150}, switches: {signal_stays: false}}\n" +
+	"workload: {clients: 2, sections: 2, start: together, think: 100ms}\n"
+
 // byMessages are the kinds that strike one message.
 var byMessages = nemesis.MessageKinds()
 
@@ -193,6 +203,7 @@ var messageTargets = []target{
 	{"plain delete", "lock: {algorithm: redlock, ttl: 500ms, switches: {release: delete}}\n", byMessages,
 		checker.ExclusiveLease, lock.Mistakes{PlainDelete: true}},
 	{"a client that asks no more", asksNoMore, byMessages, checker.DeadlockFree, lock.Mistakes{AskedOnce: true}},
+	{"a message that is taken back", takenBack, byMessages, checker.DeadlockFree, lock.Mistakes{SignalTaken: true}},
 	{"renewal without an end", endless, byMessages, checker.NoOrphanLock, lock.Mistakes{RenewalForever: true}},
 	{"renewal goes on", "nodes: {count: 1}\nlock: {algorithm: watchdog, ttl: 500ms, switches: {stop_renewal: false}}\n", byMessages,
 		checker.NoOrphanLock, lock.Mistakes{KeepRenewing: true}},
@@ -243,6 +254,7 @@ var noMessage = map[string]string{
 	"PlaceOnce":       "it needs no fault at all",
 	"PlaceForever":    "it needs a client that dies in the line",
 	"ReadersPass":     "it needs no fault at all",
+	"BothWait":        "it needs no fault at all",
 }
 
 // scenario is the target's, with clients that contend.

@@ -56,10 +56,14 @@ type Mistakes struct {
 	PlaceForever bool `json:"place_forever,omitempty" yaml:"place_ends" doc:"a place in the line ends if its waiter asks no more, or it stays until the waiter takes it away" default:"true" mistake:"false"`
 	// AskedOnce: a message that is lost, or is never sent, leaves a client waiting for a free lock.
 	AskedOnce bool `json:"asked_once,omitempty" yaml:"asks_again" doc:"a client that waits to be woken asks again after the ttl at the latest, or only when all its time to wait is over (rueidis 602, spring-integration 3716)" default:"true" mistake:"false"`
+	// SignalTaken: who asks before a release and begins to wait after it is not woken.
+	SignalTaken bool `json:"signal_taken,omitempty" yaml:"signal_stays" doc:"what wakes those who wait stays until one of them takes it, or for a ttl, or the release takes it back at its end (python-redis-lock 71)" default:"true" mistake:"false"`
 	// ReadersPass: a writer waits for as long as readers come.
 	ReadersPass bool `json:"readers_pass,omitempty" yaml:"writer_waits" doc:"of a lock with readers: a writer that waits keeps new readers out, or readers come in for as long as others read" default:"true" mistake:"false"`
 	// UpgradeWaits: two readers that both ask to write wait for one another.
 	UpgradeWaits bool `json:"upgrade_waits,omitempty" yaml:"upgrade" doc:"a reader that asks to write is refused at once while others read, or it waits until they have gone" default:"refused" values:"refused,waits" mistake:"waits"`
+	// BothWait: a reader and a writer that wait keep each other out of a free lock.
+	BothWait bool `json:"both_wait,omitempty" yaml:"reader_yields" doc:"of a lock with readers: a reader that waits lets writers go that wait, or keeps them out as they keep it out (kazoo 649)" default:"true" mistake:"false"`
 	// ReleasesGranted leaves the keys on nodes whose answer came when the lock was already granted.
 	ReleasesGranted bool `json:"releases_granted,omitempty" yaml:"release_at" doc:"a release asks all nodes, or those alone whose yes was counted when the lock was granted" default:"all-nodes" values:"all-nodes,granting-nodes" mistake:"granting-nodes"`
 }

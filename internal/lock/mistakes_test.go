@@ -106,6 +106,20 @@ func TestEachMistakeShows(t *testing.T) {
 			_, r := l1.(lock.Upgrader).Upgrade(g)
 			return r.Outcome == lock.Fail && tb.T == before
 		}, true, false},
+		{"a reader and a writer wait for each other", lock.Mistakes{BothWait: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb := newTable(1)
+			sit := func(name string, shared bool) lock.Lock {
+				c := mistaken(m)
+				c.Algorithm, c.Shared = "read-write", shared
+				_, l := tb.sit(t, name, c)
+				return l
+			}
+			holder, reader, writer := sit("c1", false), sit("c2", true), sit("c3", false)
+			g, _ := holder.Acquire()
+			_ = got(reader, writer)
+			holder.Release(g)
+			return got(reader, writer)[1]
+		}, true, false},
 		{"a permit ends by its client's clock", lock.Mistakes{ClientEnds: true}, func(t *testing.T, m lock.Mistakes) any {
 			tb, c := newTable(1), mistaken(m)
 			c.Algorithm, c.Permits = "semaphore", 1
@@ -137,6 +151,14 @@ func TestEachMistakeShows(t *testing.T) {
 		{"asked once", lock.Mistakes{AskedOnce: true}, func(t *testing.T, m lock.Mistakes) any {
 			return slices.Max(waits(t, m, 31)) // of 3 s in all
 		}, time.Second, 3 * time.Second},
+		{"the signal is taken back", lock.Mistakes{SignalTaken: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb, c := newTable(1), mistaken(m)
+			c.Algorithm = "woken"
+			_, l := tb.sit(t, "c1", c)
+			g, _ := l.Acquire()
+			l.Release(g)
+			return len(tb.nodes[0].Memory().LRange("lock:signal"))
+		}, 1, 0},
 		{"stays at its node", lock.Mistakes{StaysAtNode: true}, func(t *testing.T, m lock.Mistakes) any {
 			tb := newTable(1)
 			follows := true
@@ -327,7 +349,7 @@ func TestRulesAreSwitchedOffByName(t *testing.T) {
 			all.SwitchOff(rule)
 		}
 	}
-	if got := len(all.Rules()); got != 33 {
+	if got := len(all.Rules()); got != 35 {
 		t.Errorf("%d rules", got)
 	}
 	none := all

@@ -10,7 +10,7 @@ import (
 
 func init() {
 	a := keptInSet("read-write", "readers and writers: a sorted set of who has the lock, each with its end by the node's clock", takeMode)
-	a.Modes, a.Mistakes = true, a.Mistakes.and(Mistakes{ReadersPass: true, UpgradeWaits: true})
+	a.Modes, a.Mistakes = true, a.Mistakes.and(Mistakes{ReadersPass: true, BothWait: true, UpgradeWaits: true})
 	a.New = func(c Config, env Env) Lock {
 		return &readWrite{permits{single{Config: c, env: env, take: takeMode, give: giveMode, deleteOwn: removePermit}}}
 	}
@@ -41,7 +41,11 @@ func takeMode(l *single, owner string) (Grant, Result) {
 	if l.Mistakes.ReadersPass {
 		args[2] = "0"
 	}
-	return l.takeBy(takeModeScript, owner, args...)
+	keys := []string{l.Key}
+	if l.Mistakes.BothWait {
+		keys = append(keys, l.Key+":reader")
+	}
+	return l.takeByKeys(takeModeScript, keys, owner, args...)
 }
 
 // readWrite is a lock with readers and writers in a sorted set, whose reader can ask to write.
@@ -105,40 +109,53 @@ func uncountReader(l *single, g Grant) Result {
 
 // takeModeScript removes who has ended, and adds a reader where no writer is or waits, or a writer where nobody is. A writer is alone, so
 // it is the first. The key ends with the last that was added: all are added for the same time. A writer that is refused waits for ARGV[3]
-// ms: it leaves a key, and asks again.
+// ms: it leaves a key, and asks again. By mistake a reader does the same, and leaves KEYS[2].
 var takeModeScript = command.NewScript("take-mode", `
 local time = redis.call('time')
 local now = tonumber(ARGV[4] or time[1] * 1000 + math.floor(time[2] / 1000))
 redis.call('zremrangebyscore', KEYS[1], '-inf', now)
 local first = redis.call('zrange', KEYS[1], 0, 0)[1]
 local writes, waiting = string.sub(ARGV[1], 1, 2) == 'w:', KEYS[1] .. ':writer'
-if writes and first then
+if writes and (first or KEYS[2] and redis.call('get', KEYS[2])) then
   if ARGV[3] ~= '0' then redis.call('set', waiting, '1', 'PX', ARGV[3]) end
   return 0
 end
-if not writes and (first and string.sub(first, 1, 2) == 'w:' or redis.call('get', waiting)) then return 0 end
+if not writes and (first and string.sub(first, 1, 2) == 'w:' or redis.call('get', waiting)) then
+  if KEYS[2] and ARGV[3] ~= '0' then redis.call('set', KEYS[2], '1', 'PX', ARGV[3]) end
+  return 0
+end
 redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1])
 redis.call('pexpire', KEYS[1], ARGV[2])
-if writes then redis.call('del', waiting) end
+if writes then redis.call('del', waiting) elseif KEYS[2] then redis.call('del', KEYS[2]) end
 return 1
 `, func(s command.Store, keys, args []string) command.Reply {
 	ttl, waits, now := permitWords(s, args)
 	s.ZRemUpTo(keys[0], float64(now))
 	first := s.ZFirst(keys[0])
-	writes, waiting := strings.HasPrefix(args[0], writers), keys[0]+":writer"
+	writes, waiting, reader := strings.HasPrefix(args[0], writers), keys[0]+":writer", ""
+	if len(keys) > 1 {
+		reader = keys[1]
+	}
+	lasts := time.Duration(waits) * time.Millisecond
 	switch {
-	case writes && first != "":
+	case writes && (first != "" || reader != "" && holdsText(s, reader)):
 		if waits > 0 {
-			s.Set(waiting, "1", time.Duration(waits)*time.Millisecond, false)
+			s.Set(waiting, "1", lasts, false)
 		}
 		return command.IntReply(0)
 	case !writes && (strings.HasPrefix(first, writers) || holdsText(s, waiting)):
+		if reader != "" && waits > 0 {
+			s.Set(reader, "1", lasts, false)
+		}
 		return command.IntReply(0)
 	}
 	s.ZAdd(keys[0], float64(now+ttl), args[0])
 	s.PExpire(keys[0], time.Duration(ttl)*time.Millisecond)
-	if writes {
+	switch {
+	case writes:
 		s.Del(waiting)
+	case reader != "":
+		s.Del(reader)
 	}
 	return command.IntReply(1)
 })

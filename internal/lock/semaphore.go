@@ -43,8 +43,12 @@ func keptInSet(name, title string, take func(*single, string) (Grant, Result)) A
 
 // takeBy takes the lock by a script that answers 1 where the client has got it.
 func (l *single) takeBy(script *command.Script, owner string, args ...string) (Grant, Result) {
+	return l.takeByKeys(script, []string{l.Key}, owner, args...)
+}
+
+func (l *single) takeByKeys(script *command.Script, keys []string, owner string, args ...string) (Grant, Result) {
 	g := l.leased(owner, l.now())
-	r := l.do(command.Eval(script, []string{l.Key}, args...))
+	r := l.do(command.Eval(script, keys, args...))
 	return l.granted(g, r, r.OK() && r.Int == 1)
 }
 

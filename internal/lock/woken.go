@@ -9,7 +9,7 @@ import (
 
 func init() {
 	a := singleNode("woken", "SET NX PX; a release wakes one of those who wait, by an element of a list (BLPOP, as in python-redis-lock)", "",
-		ownedMistakes.and(Mistakes{AskedOnce: true}), nil, nil)
+		ownedMistakes.and(Mistakes{AskedOnce: true, SignalTaken: true}), nil, nil)
 	a.Wakes = true
 	a.New = func(c Config, env Env) Lock {
 		l := &woken{single{Config: c, env: env, take: setNX, give: compareAndDelete}}
@@ -27,6 +27,15 @@ var _ Waker = (*woken)(nil)
 // Acquire asks, and asks again when it is woken.
 func (l *woken) Acquire() (Grant, Result) {
 	return acquireWaiting(l.env, &l.Config, l.attempt, func(int) { l.Await(l.Retry.Longest()) })
+}
+
+// Release gives the lock back, and wakes somebody. By mistake it then takes back what wakes.
+func (l *woken) Release(g Grant) Result {
+	r := l.single.Release(g)
+	if r.Outcome == OK && l.Mistakes.SignalTaken {
+		l.do(command.Del(l.signalKey()))
+	}
+	return r
 }
 
 // Attempt implements Attempter.

@@ -72,38 +72,43 @@ const (
 	mended = "mended"
 )
 
-// measure puts both versions of a piece on trial that this sim has not tried, and keeps what it has after each.
+// measure puts both versions of a piece on trial that this sim has not tried, and keeps what it has after each. What fails with one
+// version does not keep the other from its trial.
 func (enough patience) measure(ctx context.Context, root, sim string, p *Piece, r results) error {
+	var failed error
 	for _, which := range []string{broken, mended} {
-		before := r[p.ID][which]
-		if before != nil && before.Sim == sim {
+		if before := r[p.ID][which]; before != nil && before.Sim == sim || ctx.Err() != nil {
 			continue
 		}
-		t, err := prepare(ctx, root, p, which)
-		if err != nil {
-			return fmt.Errorf("%s, %s: %w", p.ID, which, err)
-		}
-		v, err := t.measure(ctx, which == mended || p.BrokenAudit == "", enough, func(v *Version) bool {
-			other := r[p.ID][broken]
-			return which == broken && len(p.shown(v)) == 0 || which == mended && other != nil && other.Searched
-		})
-		if err != nil {
-			return fmt.Errorf("%s, %s: %w", p.ID, which, err)
-		}
-		v.Sim = sim
-		if before != nil {
-			v.Beside = before.Beside
-		}
-		if r[p.ID] == nil {
-			r[p.ID] = make(map[string]*Version)
-		}
-		r[p.ID][which] = v
-		_, _ = fmt.Fprintf(os.Stdout, "%s, %s: accused of %s, of this fault %s\n", p.ID, which, named(v.Accused), named(p.shown(v)))
-		if err := r.write(root); err != nil {
-			return err
+		if err := enough.measureVersion(ctx, root, sim, p, which, r); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s, %s: %w", p.ID, which, err))
 		}
 	}
-	return nil
+	return failed
+}
+
+func (enough patience) measureVersion(ctx context.Context, root, sim string, p *Piece, which string, r results) error {
+	t, err := prepare(ctx, root, p, which)
+	if err != nil {
+		return err
+	}
+	v, err := t.measure(ctx, which == mended || p.BrokenAudit == "", enough, func(v *Version) bool {
+		other := r[p.ID][broken]
+		return which == broken && len(p.shown(v)) == 0 || which == mended && other != nil && other.Searched
+	})
+	if err != nil {
+		return err
+	}
+	v.Sim = sim
+	if before := r[p.ID][which]; before != nil {
+		v.Beside = before.Beside
+	}
+	if r[p.ID] == nil {
+		r[p.ID] = make(map[string]*Version)
+	}
+	r[p.ID][which] = v
+	_, _ = fmt.Fprintf(os.Stdout, "%s, %s: accused of %s, of this fault %s\n", p.ID, which, named(v.Accused), named(p.shown(v)))
+	return r.write(root)
 }
 
 // beside measures in the other ways what is left of a piece.

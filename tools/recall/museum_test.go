@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -38,6 +39,17 @@ func TestMuseum(t *testing.T) {
 	}
 	if string(text) != page(museum, r) {
 		t.Errorf("%s is not what was measured: go run ./recall -pages", pageFile)
+	}
+}
+
+// TestBothAreMeasured: what fails with the broken version does not keep the mended one from its trial.
+func TestBothAreMeasured(t *testing.T) {
+	p := &Piece{ID: "js-refresh-revives", Broken: "1.0.0", Mended: "1.0.1", Installer: "none"}
+	err := patience{}.measure(t.Context(), t.TempDir(), "sim", p, make(results))
+	for _, which := range []string{broken, mended} {
+		if err == nil || !strings.Contains(err.Error(), p.ID+", "+which) {
+			t.Errorf("nobody tried the %s version: %v", which, err)
+		}
 	}
 }
 

@@ -278,6 +278,10 @@ func scenarioFor(r *program.Ready, in, topology string) (*scenario.Scenario, err
 		setup.Workload.Think = ttl * 17 / 10 // what was promised first ends in a section
 	}
 	setup.GrantWithin, setup.TimeLimit = ttl+grantAfter, 10*max(ttl, setup.Workload.Think)+10*time.Second
+	if setup.Workload.Upgrade { // readers that wait for one another still do so for longer than the bound once the faults are lifted
+		setup.HealAfter = 2 * ttl
+		setup.Lock.Retry.Attempts += int(2 * setup.GrantWithin / setup.Lock.Retry.Delay)
+	}
 	return s, nil
 }
 

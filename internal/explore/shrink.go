@@ -363,7 +363,7 @@ func (k *reducer) fewerFaults() {
 // fewerActors leaves out clients and sections.
 func (k *reducer) fewerActors() {
 	w := &k.setup.Workload
-	k.smaller(&w.Clients, 1)
+	k.smaller(&w.Clients, max(w.Readers, 1))
 	w.PerProcess = min(w.PerProcess, w.Clients) // they are all in one
 	k.smaller(&k.setup.Workload.Sections, 1)
 }

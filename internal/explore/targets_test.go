@@ -49,8 +49,8 @@ var switchTargets = []target{
 	{"first release frees", "nodes: {count: 1}\nlock: {algorithm: reentrant, ttl: 500ms, switches: {entries: first-frees}}\n" +
 		"workload: {clients: 2, sections: 2, start: together, think: 100ms, nested: true}\n", []string{"pause", "cut"},
 		checker.ExclusiveLease, lock.Mistakes{FirstFrees: true}},
-	{"readers wait for each other", "nodes: {count: 1}\nlock: {algorithm: read-write, ttl: 500ms, retry: {attempts: 50}, " +
-		"switches: {upgrade: waits}}\ngrant_within: 1s\n" +
+	{"readers wait for each other", "nodes: {count: 1}\nlock: {algorithm: read-write, ttl: 500ms, retry: {attempts: 100}, " +
+		"switches: {upgrade: waits}}\nheal_after: 500ms\ngrant_within: 1s\n" +
 		"workload: {clients: 2, readers: 2, upgrade: true, sections: 2, start: together, think: 100ms}\n", []string{"pause", "cut"},
 		checker.DeadlockFree, lock.Mistakes{UpgradeWaits: true}},
 	{"the process holds", "nodes: {count: 1}\nlock: {algorithm: reentrant, ttl: 500ms, switches: {holder: process}}\n" +
@@ -255,6 +255,7 @@ var noMessage = map[string]string{
 	"PlaceForever":    "it needs a client that dies in the line",
 	"ReadersPass":     "it needs no fault at all",
 	"BothWait":        "it needs no fault at all",
+	"UpgradeWaits":    "it needs no fault at all",
 }
 
 // scenario is the target's, with clients that contend.

@@ -99,7 +99,7 @@ func (d *decoder) checkReaders(s *Setup) {
 			"these do: " + strings.Join(locksThat(func(a lock.Algorithm) bool { return a.Modes }), ", ")
 	}
 	switch {
-	case !w.Upgrade || !d.Sound("workload.upgrade", "workload.leave"):
+	case !w.Upgrade || !d.Sound("workload.upgrade", "workload.readers", "workload.leave"):
 	case w.Readers == 0:
 		d.ProblemAt("workload.upgrade", "there are no readers")
 	case w.Leave != workload.LeavesReleased || w.Nested || w.Extend > 0:

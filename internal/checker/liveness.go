@@ -171,7 +171,7 @@ func (j *judge) starvationFinding(f Finding, s *starving, bound time.Duration, w
 			story.tellEnd(g, "")
 		}
 	}
-	c.Assumption = string(j.tellOfWait(story, s, since, bound))
+	c.Assumption = string(j.whyInVain(story, s, since, bound))
 	if j.Event(since).F == history.Phase {
 		story.tell(setting, since, "the faults were lifted")
 	}
@@ -261,10 +261,6 @@ func (j *judge) tellOfWait(story *story, s *starving, since int, bound time.Dura
 			story.tell(turning, k.Renewed, "%s renewed the key on node %s%s", by, node, j.setForWords(k.Renewed))
 		}
 	}
-	if s.upgrade {
-		story.decidedBy(j.Ops[s.first].Call)
-		return upgradeAnswered
-	}
 	died, inLine := j.permitsOfDead(s.from), j.deadInLine(s.to)
 	switch {
 	case j.Event(since).F == history.FaultBegin:
@@ -296,6 +292,15 @@ func (j *judge) tellOfWait(story *story, s *starving, since int, bound time.Dura
 		return asksAgain
 	}
 	return givesWay
+}
+
+// whyInVain tells why a client asked in vain.
+func (j *judge) whyInVain(story *story, s *starving, since int, bound time.Duration) cause {
+	if s.upgrade {
+		story.decidedBy(j.Ops[s.first].Call)
+		return upgradeAnswered
+	}
+	return j.tellOfWait(story, s, since, bound)
 }
 
 // asksAlone reports that nobody else asked for the lock while the client did in vain.

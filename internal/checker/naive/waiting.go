@@ -38,8 +38,8 @@ func (t *terms) deadlockFree() answer {
 	return cannotTell
 }
 
-// upgradeWaits: "So after the phase `healing` an upgrade must not be asked for, without a break, for longer than the bound while nobody else
-// is at work." Between two instants at which something is told or ends, nothing changes.
+// upgradeWaits: "So after the phase `healing` an upgrade must not be asked for, without a break, for longer than the bound while nobody
+// else is at work." Between two instants at which something is told or ends, nothing changes.
 func (t *terms) upgradeWaits(healing int64) bool {
 	at := []int64{healing, t.last}
 	for _, e := range t.events {

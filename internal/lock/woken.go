@@ -24,9 +24,15 @@ type woken struct{ single }
 
 var _ Waker = (*woken)(nil)
 
-// Acquire asks, and asks again when it is woken.
+// Acquire asks, and asks again when it is woken, for as long as others that ask as often.
 func (l *woken) Acquire() (Grant, Result) {
-	return acquireWaiting(l.env, &l.Config, l.attempt, func(int) { l.Await(l.Retry.Longest()) })
+	end := l.now() + l.Retry.Longest()
+	attempt := func() (Grant, Result) {
+		g, result := l.attempt()
+		result.Final = l.now() >= end
+		return g, result
+	}
+	return acquireWaiting(l.env, &l.Config, attempt, func(int) { l.Await(end - l.now()) })
 }
 
 // Release gives the lock back, and wakes somebody. By mistake it then takes back what wakes.

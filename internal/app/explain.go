@@ -120,6 +120,9 @@ func (e *Env) placeToExplain(
 		return leave, Usagef("the run was interrupted: nobody knows how it would have ended")
 	case r.Versions["redis-upgrade"] != "":
 		return leave, Usagef("nodes of this run started again with another program (--upgrade): such runs are not explained")
+	case v.Lock != nil && len(v.Lock.Others) > 0:
+		return leave, Usagef("clients of this run had different locks (--lock-of %s): such runs are not explained",
+			strings.Join(v.Lock.Others, ", "))
 	}
 	own, err := e.lockToExplain(v, s, q.Lock)
 	if err != nil {

@@ -11,7 +11,7 @@ func init() {
 	register(Kind{
 		Name: "kill",
 		Title: "kill a client, a node, a sentinel or the resource (SIGKILL), " +
-			"and start it again with its data, without them, or as after a power cut",
+			"and start it again with its data, without them, as after a power cut, or from a damaged file",
 		Powers: []world.Power{world.CrashPower},
 		New:    func() Fault { return &kill{} },
 	})

@@ -44,7 +44,7 @@ const (
 	permitClock     cause = "that all clocks agree on when a client's hold has ended"
 	permitOnce      cause = "that a hold which has ended is not given back once more"
 	permitUnheld    cause = "that an attempt which got nothing gives nothing back"
-	upgradeAnswered cause = "that a reader which asks to write is told no where others who read ask the same"
+	upgradeAnswered cause = "that a reader which asks to write is answered, and told no where others who read ask the same"
 	permitReturns   cause = "that what a dead client held comes back"
 	servesInOrder   cause = "that a lock which says so serves those who ask in their order"
 	servesAll       cause = "that everybody who waits gets the lock in the end"

@@ -178,7 +178,7 @@ func FindStore(store program.Store) (path string, err error) {
 		hint = "make libraries (and Java), or REDLOCK_SIM_ZOOKEEPER names a folder with the jars of ZooKeeper"
 	case program.Nats:
 		path, err = server.FindNats()
-		hint = "make libraries, or REDLOCK_SIM_NATS names a nats-server"
+		hint = server.HintNats
 	case program.Etcd:
 		path, err = server.FindEtcd()
 		hint = "apt-get install etcd-server, or REDLOCK_SIM_ETCD names an etcd"

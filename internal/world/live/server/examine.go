@@ -105,16 +105,15 @@ func examineEtcd() Check {
 }
 
 func examineZookeeper() Check {
-	c := Check{Name: "ZooKeeper", For: "lock programs that keep their lock in it, in virtual time",
-		Hint: "make libraries (and Java), or REDLOCK_SIM_ZOOKEEPER names a folder with its jars"}
-	c.Found, c.Err = FindZookeeper()
-	return c
+	return examineStore("ZooKeeper", "make libraries (and Java), or REDLOCK_SIM_ZOOKEEPER names a folder with its jars", FindZookeeper)
 }
 
-func examineNats() Check {
-	c := Check{Name: "NATS", For: "lock programs that keep their lock in it, in virtual time",
-		Hint: "make libraries, or REDLOCK_SIM_NATS names a nats-server"}
-	c.Found, c.Err = FindNats()
+func examineNats() Check { return examineStore("NATS", HintNats, FindNats) }
+
+// examineStore is about a server that runs in virtual time alone.
+func examineStore(name, hint string, find func() (string, error)) Check {
+	c := Check{Name: name, For: "lock programs that keep their lock in it, in virtual time", Hint: hint}
+	c.Found, c.Err = find()
 	return c
 }
 

@@ -25,6 +25,9 @@ func FindZookeeper() (jars string, err error) {
 	return filepath.Abs(jars)
 }
 
+// HintNats says how to get a nats-server.
+const HintNats = "make libraries, or REDLOCK_SIM_NATS names a nats-server"
+
 // FindNats is the path of nats-server: $REDLOCK_SIM_NATS, the one in PATH, or the one that `make libraries` brings.
 func FindNats() (path string, err error) {
 	if name := os.Getenv("REDLOCK_SIM_NATS"); name != "" {

@@ -65,9 +65,9 @@ func hasPermits(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	c2, h2, err := s.takes(ctx, "c2")
+	c2, h2, err := s.joins(ctx, "c2", "c2 did not get the lock beside c1, and it has 2 permits", mend, h1)
 	if err != nil {
-		return amend(err, "c1 held one of two permits", mend)
+		return err
 	}
 	c3, err := s.client(ctx, "c3")
 	if err != nil {
@@ -101,9 +101,9 @@ func hasModes(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	c2, h2, err := s.takes(ctx, "c2")
+	c2, h2, err := s.joins(ctx, "c2", "c2, a reader, did not get the lock beside c1, which read", mend, h1)
 	if err != nil {
-		return amend(err, "c1 held it, and both read", mend)
+		return err
 	}
 	s.mode = program.Exclusive
 	c3, err := s.client(ctx, "c3")
@@ -124,6 +124,23 @@ func hasModes(ctx context.Context, s *suite) error {
 		return err
 	}
 	return s.give(ctx, c3, h3)
+}
+
+// joins wants a client to get the lock while another one holds it.
+func (s *suite) joins(ctx context.Context, name, saw, mend string, holder held) (*client, held, error) {
+	c, err := s.client(ctx, name)
+	if err != nil {
+		return c, held{}, err
+	}
+	h, err := s.attempt(ctx, c, s.ttl()/8)
+	switch {
+	case err != nil:
+	case !s.inTime(holder) && !s.ready.Has(program.Renews):
+		err = errLate
+	case h.Type != program.Acquired:
+		err = c.finding(saw+": "+h.Why, "acquired", mend)
+	}
+	return c, h, err
 }
 
 // keepsOut wants a client to be refused while others hold the lock.

@@ -435,26 +435,28 @@ func (s *suite) get(ctx context.Context, c *client) (held, error) {
 	return s.getWithin(ctx, c, s.ttl()+3*time.Second)
 }
 
+// attempt asks for the lock once. It may not be held then: its type tells.
+func (s *suite) attempt(ctx context.Context, c *client, wait time.Duration) (held, error) {
+	s.nodes.readEnds()
+	ends, asked, wall := len(s.nodes.ends), s.place.now(), s.place.wall()
+	a, err := s.acquire(ctx, c, wait)
+	h := held{Answer: a, asked: asked, answered: s.place.latest(), until: asked + s.ttl(), wall: wall, ends: ends}
+	if a.Valid {
+		h.until = min(h.until, a.From+a.Validity)
+	}
+	return h, err
+}
+
 // getWithin asks until the lock is granted, for so long and three times at least.
 func (s *suite) getWithin(ctx context.Context, c *client, within time.Duration) (held, error) {
 	deadline := s.place.now() + within
 	for n := 1; ; n++ {
-		s.nodes.readEnds()
-		ends, asked, wall := len(s.nodes.ends), s.place.now(), s.place.wall()
-		wait := deadline - asked
+		wait := deadline - s.place.now()
 		if s.patient > 0 { // in pieces, so that a client that waits too long for its node begins anew
 			wait = min(wait, s.ttl()+3*time.Second)
 		}
-		a, err := s.acquire(ctx, c, max(wait, s.ttl()/4))
-		if err != nil {
-			return held{}, err
-		}
-		if a.Type == program.Acquired {
-			h := held{Answer: a, asked: asked, answered: s.place.latest(), until: asked + s.ttl(), wall: wall, ends: ends}
-			if a.Valid {
-				h.until = min(h.until, a.From+a.Validity)
-			}
-			return h, nil
+		if h, err := s.attempt(ctx, c, max(wait, s.ttl()/4)); err != nil || h.Type == program.Acquired {
+			return h, err
 		}
 		if n >= 3 && s.place.now() > deadline {
 			return held{}, c.finding(fmt.Sprintf("%s asked for the lock for %v, and did not get it", c.name, within),

@@ -13,6 +13,8 @@ import time
 
 wrong = sys.argv[1] if len(sys.argv) > 1 else ""
 ready = {"type": "ready", "protocol": 1, "name": "by-hand", "version": "1.0", "class": "single", "can": ["owner"]}
+if wrong == "one at a time":
+    ready["can"] += ["permits", "modes"]
 grants = {}
 out = os.fdopen(os.dup(1), "w")
 lock, address = {}, ("", 0)

@@ -161,6 +161,9 @@ func (s *running) greetPrograms(ctx context.Context, list []*scenario.Scenario) 
 func (s *running) greet(ctx context.Context, list []*scenario.Scenario) (err error) {
 	r := &s.out.Request
 	s.programs, err = trial.Greet(ctx, list, s.own, r.World)
+	if err == nil {
+		s.programs.AsPrograms = r.AsPrograms
+	}
 	if err == nil && s.usualJobs && r.World == request.Live {
 		usual := r.Jobs
 		r.Jobs = jobsOf(usual, s.programs.Start)

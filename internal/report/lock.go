@@ -61,7 +61,11 @@ func (l *Lock) Facts() []string {
 		list = append(list, l.About)
 	}
 	list = append(list, l.Others...)
-	return append(list, "class "+l.Class, "its promise: "+l.Promise)
+	class := "class " + l.Class
+	if l.Store != "" {
+		class += ", kept in " + l.Store
+	}
+	return append(list, class, "its promise: "+l.Promise)
 }
 
 // logLink leads from a run's page to a log of its folder.

@@ -172,9 +172,9 @@ func (s *Setup) wantsRedis(r *program.Ready) string {
 	case r.Store.InVirtualTimeAlone() && !r.AllServers:
 		return fmt.Sprintf("%s runs in virtual time: --world virtual", r.Store)
 	case n > 1:
-		return fmt.Sprintf("there are %s, and it locks on one %s", s.Nodes.countEndpoints(), r.Store)
+		return fmt.Sprintf("there are %s, and it locks on one server of %s", s.Nodes.countEndpoints(), r.Store)
 	case s.Nodes.Replicated():
-		return fmt.Sprintf("there is a primary with replicas, and it locks on one %s", r.Store)
+		return fmt.Sprintf("there is a primary with replicas, and it locks on one server of %s", r.Store)
 	case s.Resource.Shared():
 		return fmt.Sprintf("the resource is on the lock's node, and it locks on %s", r.Store)
 	}

@@ -135,9 +135,9 @@ func TestNotApplicable(t *testing.T) {
 		"a client's monotonic clock": {"faults: [{at: 0s, clock: {client: c1, which: monotonic, jump: 1s}}]\n",
 			can(), "fault 1 moves the monotonic clock of a client, which cannot be done to a program in real time"},
 		"another store":          {"nodes: {count: 1}\nfaults: [{at: 0s, cut: {nodes: [A]}}, {at: 0s, pause: {client: c1}}]\n", etcd(), ""},
-		"nodes of another store": {"", etcd(), "there are 5 independent nodes, and it locks on one etcd"},
+		"nodes of another store": {"", etcd(), "there are 5 independent nodes, and it locks on one server of etcd"},
 		"replicas of another store": {"nodes: {topology: replicated, count: 2}\n",
-			etcd(), "there is a primary with replicas, and it locks on one etcd"},
+			etcd(), "there is a primary with replicas, and it locks on one server of etcd"},
 		"a shared store": {"nodes: {count: 1}\n" +
 			"resource: {store: lock-node}\n", etcd(), "the resource is on the lock's node, and it locks on etcd"},
 		"a dead store": {"nodes: {count: 1}\nfaults: [{at: 0s, kill: {node: A}}]\n",

@@ -38,6 +38,8 @@ type Programs struct {
 	ready map[string]*program.Ready
 	// Start is how long the start of one keeps a processor busy, at most.
 	Start time.Duration
+	// AsPrograms says that each built-in lock is behind the lock protocol.
+	AsPrograms bool
 }
 
 // Greet starts each lock program of the scenarios once, in real time, and lets it describe itself. With
@@ -264,6 +266,9 @@ func (p *Programs) flags() string {
 			list = append(list, "--lock-of", client+"="+p.own.Others[client].Command())
 		}
 		return " " + shellquote.Join(list...)
+	}
+	if p.AsPrograms {
+		return " --as-programs"
 	}
 	if len(p.ready) > 0 {
 		return " --allow-programs"

@@ -66,10 +66,11 @@ func recall(ctx context.Context, only []string, p patience, others, pages bool) 
 	return errors.Join(failed, os.WriteFile(filepath.Join(root, pageFile), []byte(page(museum, r)), 0o644))
 }
 
-// The versions of a piece.
+// The versions of a piece, and what the broken one was accused of when it was measured for the first time.
 const (
-	broken = "broken"
-	mended = "mended"
+	broken  = "broken"
+	mended  = "mended"
+	atFirst = "first"
 )
 
 // measure puts both versions of a piece on trial that this sim has not tried, and keeps what it has after each. What fails with one
@@ -107,6 +108,9 @@ func (enough patience) measureVersion(ctx context.Context, root, sim string, p *
 		r[p.ID] = make(map[string]*Version)
 	}
 	r[p.ID][which] = v
+	if which == broken && r[p.ID][atFirst] == nil {
+		r[p.ID][atFirst] = &Version{Sim: v.Sim, Library: v.Library, Accused: v.Accused}
+	}
 	_, _ = fmt.Fprintf(os.Stdout, "%s, %s: accused of %s, of this fault %s\n", p.ID, which, named(v.Accused), named(p.shown(v)))
 	return r.write(root)
 }

@@ -70,7 +70,7 @@ type Version struct {
 	Beside map[string]*Loop `json:"beside,omitempty"`
 }
 
-// results are what was measured, by piece, and then broken or mended.
+// results are what was measured, by piece, and then broken, mended or first.
 type results map[string]map[string]*Version
 
 func readMuseum(root string) (list []Piece, err error) {

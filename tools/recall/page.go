@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/redlock-sim/redlock-sim/internal/report"
 )
 
 var head = strings.ReplaceAll(`# Recall: faults that users reported
@@ -12,7 +14,8 @@ var head = strings.ReplaceAll(`# Recall: faults that users reported
 Lock libraries in the version in which a fault was reported, and in the one in which it is mended, each with a lock program of
 'adapters/museum' or 'adapters', in virtual time: what 'sim conform' and 'sim audit' accuse them of, and a minute of 'sim search' where
 neither shows the fault. An accusation counts if it is about this fault; the mended version is to have none of these. 'make recall'
-measures it, in an hour; what it has measured with the same 'sim', it does not measure again.
+measures it, in an hour; what it has measured with the same 'sim', it does not measure again. 'At first' is whether the first 'sim' that
+tried the broken version showed the fault: what was missed then led to new cases and checks, for all locks.
 [museum.json](../../adapters/museum/museum.json) lists the faults and what counts for each,
 [results.json](../../adapters/museum/results.json) has all accusations of both versions.
 
@@ -22,9 +25,9 @@ measures it, in an hour; what it has measured with the same 'sim', it does not m
 func page(museum []Piece, r results) string {
 	var b strings.Builder
 	b.WriteString(head)
-	tried, right := 0, 0
+	tried, right, early := uint64(0), uint64(0), uint64(0)
 	var missing []*Piece
-	b.WriteString("| fault | library | broken | accused by | mended | accused by |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| fault | library | broken | at first | accused by | mended | accused by |\n|---|---|---|---|---|---|---|\n")
 	for i := range museum {
 		p := &museum[i]
 		if p.Missing != "" {
@@ -39,13 +42,21 @@ func page(museum []Piece, r results) string {
 		if len(p.shown(one)) > 0 && len(p.shown(other)) == 0 {
 			right++
 		}
+		before := "missed"
+		if len(p.shown(r[p.ID][atFirst])) > 0 {
+			early++
+			before = "shown"
+		}
 		by := named(p.shown(one))
 		if p.BrokenAudit != "" {
 			by += " (not audited: " + p.BrokenAudit + ")"
 		}
-		fmt.Fprintf(&b, "| [%s](%s) | %s | %s | %s | %s | %s |\n", p.Fault, p.Source, p.Library, p.Broken, by, p.Mended, named(p.shown(other)))
+		fmt.Fprintf(&b, "| [%s](%s) | %s | %s | %s | %s | %s | %s |\n", p.Fault, p.Source, p.Library, p.Broken, before, by, p.Mended,
+			named(p.shown(other)))
 	}
-	fmt.Fprintf(&b, "\n%d of the %d that were tried are shown, and only in the version that has the fault.\n", right, tried)
+	fmt.Fprintf(&b, "\n%s of those that were tried are shown, and only in the version that has the fault; at first %s were.\n"+
+		"The percentages are 95 %% intervals.\n",
+		share(right, tried), share(early, tried))
 	besides(&b, museum, r)
 	if len(missing) > 0 {
 		b.WriteString("\nNot tried:\n\n")
@@ -79,10 +90,16 @@ told apart by it.
 
 `, "'", "`")
 
+// share is how many of how many, with the 95 % interval of such faults.
+func share(k, n uint64) string {
+	rate := report.RateOf(k, n, n)
+	return fmt.Sprintf("%d of %d (%.0f to %.0f %%)", k, n, 100*rate.Low, 100*rate.High)
+}
+
 // besides writes the table of the other ways.
 func besides(b *strings.Builder, museum []Piece, r results) {
-	measured, found := 0, make(map[string]int)
-	applies := make(map[string]int)
+	measured, found := 0, make(map[string]uint64)
+	applies := make(map[string]uint64)
 	var rows strings.Builder
 	for i := range museum {
 		p := &museum[i]
@@ -120,7 +137,7 @@ func besides(b *strings.Builder, museum []Piece, r results) {
 	b.WriteString(rows.String())
 	b.WriteString("| **found** | |")
 	for _, way := range ways {
-		fmt.Fprintf(b, " %d of %d |", found[way], applies[way])
+		fmt.Fprintf(b, " %s |", share(found[way], applies[way]))
 	}
 	b.WriteString("\n")
 }

@@ -56,7 +56,7 @@ var guarantees = []guaranteeRow{
 		byDesign: "The node's clock is wrong by more than the lock allows for, so the key expires before the promise ends.",
 		givesUp:  []checker.Blame{checker.BlamesClocks}},
 	{name: "client-clock", title: "A client whose clock is moved does not believe in a lease that has ended",
-		decides: exclusion, faults: []string{"clock"}},
+		decides: []checker.Property{checker.ExclusiveLease, checker.NoLateEffect}, faults: []string{"clock"}},
 	{name: "failover", title: "A failover does not give the lock to a second client", decides: exclusion, faults: []string{"kill", "promote"},
 		byDesign: "Replication is asynchronous: a replica can be promoted that never got the key.",
 		givesUp:  []checker.Blame{checker.BlamesReplication, checker.BlamesMemory}},

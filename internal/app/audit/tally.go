@@ -147,10 +147,10 @@ func (of *variantTally) addUndemanded(
 	return true, ""
 }
 
-// speaks reports that a violation speaks for the guarantee. Who is granted the lock and has no key of it keeps nobody out: it makes no
-// difference whether somebody came.
+// speaks reports that a violation speaks for the guarantee. Who is granted the lock and has no key of it keeps nobody out, and who works
+// on when its lease is over does not know that it has ended: it makes no difference whether somebody came.
 func speaks(g scenario.Guarantee, p, deciding *report.PropertyResult) bool {
-	return deciding != nil && deciding.Name == p.Name || p.Name == checker.BackedGrant && g.Speaks(p.Name)
+	return deciding != nil && deciding.Name == p.Name || (p.Name == checker.BackedGrant || p.Name == checker.NoLateEffect) && g.Speaks(p.Name)
 }
 
 // doubts says why a run could not tell; empty: it could, as far as that goes. What is not demanded of the lock tells nothing either,

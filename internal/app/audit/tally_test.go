@@ -41,3 +41,24 @@ func TestByDesignHasAReason(t *testing.T) {
 		}
 	}
 }
+
+func TestSpeaks(t *testing.T) {
+	deciding := &report.PropertyResult{Name: checker.ExclusiveLease}
+	for _, test := range []struct {
+		guarantee scenario.Guarantee
+		property  checker.Property
+		want      bool
+	}{
+		{"exclusive", checker.ExclusiveLease, true},
+		{"exclusive", checker.BackedGrant, true},
+		{"exclusive", checker.NoLateEffect, false},
+		// A lock that tells no validity is granted when its lease is over: nobody else need have come by then.
+		{"client-clock", checker.NoLateEffect, true},
+		{"client-clock", checker.LinearizableResource, false},
+		{"late-messages", checker.NoLateEffect, false},
+	} {
+		if got := speaks(test.guarantee, &report.PropertyResult{Name: test.property}, deciding); got != test.want {
+			t.Errorf("%s speaks for %s: %v", test.property, test.guarantee, got)
+		}
+	}
+}

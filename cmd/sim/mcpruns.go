@@ -202,6 +202,8 @@ type searchFound struct {
 	Report   string `json:"report,omitempty"`
 	Note     string `json:"note,omitempty"`
 	Replay   string `json:"replay,omitempty"`
+	Property string `json:"property" jsonschema:"the property that it violates"`
+	Proved   bool   `json:"proved" jsonschema:"it is certain: it shows again, and not by the lock program's word alone"`
 }
 
 const (
@@ -244,7 +246,7 @@ func tellSearch(s *app.SearchResult) searchOut {
 	}
 	out.Looked = tellLooked(lookedAt(s))
 	for _, k := range s.Found {
-		out.Found = append(out.Found, searchFound{k.File, shortPath(k.Report), fit(k.Note), fit(k.Replay)})
+		out.Found = append(out.Found, searchFound{k.File, shortPath(k.Report), fit(k.Note), fit(k.Replay), string(k.Property), k.Proved})
 	}
 	switch {
 	case s.Proved:

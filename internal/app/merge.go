@@ -99,7 +99,7 @@ func MergeSearches(ctx context.Context, env *Env, w *shard.Whole, out string, l 
 func (s *searching) takeFound() {
 	for _, r := range s.shards.Records() {
 		for _, one := range r.Found {
-			k := Found{File: s.shards.Path(r, one.File), Note: one.Note, Proved: one.Proved}
+			k := Found{File: s.shards.Path(r, one.File), Note: one.Note, Property: one.Property, Proved: one.Proved}
 			if one.Report != "" {
 				k.Report = s.shards.Path(r, one.Report)
 			}

@@ -56,6 +56,7 @@ type SearchResult struct {
 // Found is a scenario that a search wrote, and the page of its run.
 type Found struct {
 	File, Report, Note string
+	Property           checker.Property
 	// History has the run that violated something, where that hardly shows again.
 	History string
 	// Servers says how real servers do in the same run, where models did it; empty: that is not said.
@@ -398,7 +399,7 @@ func (s *searching) origin(run uint64) string {
 func (s *searching) keepShare(ctx context.Context) error {
 	r := &shard.Record{Search: &s.out.Part, Files: []string{filepath.ToSlash(s.out.Request.Scenario)}}
 	for _, k := range s.out.Found {
-		one := shard.Found{Note: k.Note, Proved: k.Proved}
+		one := shard.Found{Note: k.Note, Property: k.Property, Proved: k.Proved}
 		for _, f := range []struct {
 			to   *string
 			from string

@@ -15,7 +15,7 @@ import (
 
 func main() {
 	var o trackrecord.Order
-	flag.DurationVar(&o.For, "for", 20*time.Minute, "how long to search each library; 0: audit only")
+	flag.DurationVar(&o.For, "for", time.Minute, "how long to search each library; 0: audit only")
 	only := flag.String("only", "", "measure only these libraries: names of "+trackrecord.LibrariesFile)
 	flag.IntVar(&o.Jobs, "jobs", 0, "how many runs of a search at once (default: what sim chooses)")
 	flag.BoolVar(&o.Pages, "pages", false, "write the pages only")

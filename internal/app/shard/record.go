@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/audit"
 	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/app/runs"
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
@@ -162,6 +163,8 @@ type Found struct {
 	File   string `json:"file"`
 	Report string `json:"report,omitempty"`
 	Note   string `json:"note"`
+	// Property is what it violates.
+	Property checker.Property `json:"property,omitempty"`
 	// Proved: a violation is for certain.
 	Proved bool `json:"proved"`
 }

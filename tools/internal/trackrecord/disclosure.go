@@ -77,7 +77,7 @@ func (s *stored) withholdCard(root, name string, findings []Finding) error {
 // unexplained are the classes that a search found, and of which no reported finding says why.
 func (s *searched) unexplained(lock string, findings []Finding) (list []class) {
 	for _, one := range s.Report.Classes {
-		c := classOf(one, s.Report.Found)
+		c := s.classOf(one)
 		if !slices.ContainsFunc(findings, func(f Finding) bool { return !f.NotYet() && f.explainsFound(lock, c.Property) }) {
 			list = append(list, c)
 		}

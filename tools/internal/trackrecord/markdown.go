@@ -16,8 +16,8 @@ import (
 const intro = `What ` + "`sim`" + ` saw of well-known lock libraries. ` +
 	`Each library is used as it is, behind a [lock program](../adapters/README.md).
 [` + "`sim audit`" + `](reference/audit.md) put it into all shipped scenarios that put a guarantee to the test: on real servers in
-[virtual time](reference/virtual-world.md), or in real time where its store cannot be had there. Then a search
-among real servers in real time (` + "`sim search --world live`" + `) tried random schedules of faults. All took place on one machine.
+[virtual time](reference/virtual-world.md), or in real time where its store cannot be had there. Then ` + "`sim search`" + ` tried random
+schedules of faults among real servers: in virtual time, or, as its command says (` + "`--world live`" + `), in real time. All took place on one machine.
 
 A cell has the worst state of its cases, and how many of the cases that apply are kept; – says that none applies,
 and for fencing that the lock tells no token. A cell is also broken if a check of ` + "`sim conform`" + ` fails,
@@ -38,8 +38,8 @@ const firstHeard = "Something was found in these, and the maintainers of the lib
 const openToo = "The record shows these, too, and no report of them is ready. " +
 	"The reason can be in the library, in the program around it, or in sim."
 
-const making = "`make track-record`" + ` measures, and writes this page. It takes hours: 20 minutes of search for each library, and the
-audits. It can be stopped (Ctrl-C), and goes on where it was. ` +
+const making = "`make track-record`" + ` measures, and writes this page. It takes hours: a minute of search for each library, what it finds
+made smaller, and the audits. It can be stopped (Ctrl-C), and goes on where it was. ` +
 	"`make track-record FOR=2m ONLY='redsync redis-py' JOBS=4`" + ` searches two libraries for 2 minutes each, with four runs
 at once. ` + "`make track-record-pages`" + ` writes the page anew from what is kept in [the folder of the record](track-record). A library
 is measured again if its version is another; to measure it anew for another reason, remove its folder there.

@@ -1,7 +1,9 @@
 package trackrecord
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 )
@@ -83,7 +86,7 @@ func (m *meter) audit(ctx context.Context, l *Library) error {
 		return err
 	}
 	card := filepath.Join(dir, "card.new.json")
-	err = m.run(ctx, l, "audit", "--lock", l.Name+"="+l.Command, "--out", dir, "--card", card)
+	err = m.run(ctx, l, m.stdout, "audit", "--lock", l.Name+"="+l.Command, "--out", dir, "--card", card)
 	if err != nil {
 		return err
 	}
@@ -98,11 +101,11 @@ func (m *meter) search(ctx context.Context, l *Library, s *stored, now versions)
 		return nil
 	}
 	out := searchDir(".", l.Name)
-	args := []string{"search", "--world", "live", "--lock", l.Command, "--for", left.String(), "--out", out}
+	args := []string{"search", "--json", "--lock", l.Command, "--for", left.String(), "--out", out}
 	if m.jobs > 0 {
 		args = append(args, "-j", fmt.Sprint(m.jobs))
 	}
-	made := &searched{versions: now, Started: time.Now().UTC().Format(time.RFC3339)}
+	made := &searched{versions: now, World: virtual, Started: time.Now().UTC().Format(time.RFC3339)}
 	if resume {
 		made = s.Searched
 		args = append(args, "--resume")
@@ -113,8 +116,27 @@ func (m *meter) search(ctx context.Context, l *Library, s *stored, now versions)
 	if err := made.write(searchFile(".", l.Name)); err != nil { // what follows may be killed
 		return err
 	}
-	err := m.run(ctx, l, args...)
-	made.Ended, made.Done = time.Now().UTC().Format(time.RFC3339), err == nil
+	var told struct {
+		Found []struct {
+			Property checker.Property `json:"property"`
+			Proved   bool             `json:"proved"`
+		} `json:"found"`
+		Replay string `json:"replay"`
+	}
+	var printed bytes.Buffer
+	err := m.run(ctx, l, &printed, args...)
+	if err == nil {
+		err = json.Unmarshal(printed.Bytes(), &told)
+	}
+	made.Ended, made.Done, made.Proved = time.Now().UTC().Format(time.RFC3339), err == nil, nil
+	if strings.Contains(told.Replay, "--world live") {
+		made.World = ""
+	}
+	for _, f := range told.Found {
+		if f.Proved {
+			made.Proved = append(made.Proved, f.Property)
+		}
+	}
 	after, unread := readStored(".", l.Name)
 	if unread == nil {
 		made.sum(after.State)
@@ -143,10 +165,10 @@ const endWithin = 90 * time.Second
 
 // run runs sim to its end. Ctrl-C at a terminal reaches it, too: it
 // takes the two signals for one.
-func (m *meter) run(ctx context.Context, l *Library, args ...string) error {
+func (m *meter) run(ctx context.Context, l *Library, stdout io.Writer, args ...string) error {
 	fmt.Fprintf(m.stderr, "%s: %s\n", l.Name, shellquote.Join(append([]string{"sim"}, args...)...))
 	c := exec.CommandContext(ctx, m.sim, args...)
-	c.Stdout, c.Stderr = m.stdout, m.stderr
+	c.Stdout, c.Stderr = stdout, m.stderr
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = endWithin
 	err := c.Run()

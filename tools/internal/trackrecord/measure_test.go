@@ -6,10 +6,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -27,7 +29,7 @@ read line
 echo "$@" >> calls
 case $1 in
 audit) cp given.json "$7"; exit 1 ;;
-search) mkdir -p "$9" && cp state.json "$9/search-default.search.json"; exit $(cat code) ;;
+search) mkdir -p "$8" && cp state.json "$8/search-default.search.json"; cat told.json; exit $(cat code) ;;
 esac
 `
 )
@@ -84,9 +86,10 @@ func TestMeasure(t *testing.T) {
 	}
 	const (
 		audit  = "audit --lock a=bin/a --out .cache/track-record/a --card .cache/track-record/a/card.new.json\n"
-		search = "search --world live --lock bin/a --for 20m0s --out .cache/track-record/a/search\n"
-		goesOn = "search --world live --lock bin/a --for 15m0s --out .cache/track-record/a/search --resume\n"
+		search = "search --json --lock bin/a --for 20m0s --out .cache/track-record/a/search\n"
+		goesOn = "search --json --lock bin/a --for 15m0s --out .cache/track-record/a/search --resume\n"
 	)
+	write("told.json", `{"found":[{"property":"told-when-lost","proved":true},{"property":"exclusive-lease","proved":false}],"replay":"sim search"}`)
 	searchedFor(5 * time.Minute)
 	if got, err := calls("a", "130"); got != audit+search || err == nil {
 		t.Errorf("a search that breaks off: %q (%v)", got, err)
@@ -100,7 +103,8 @@ func TestMeasure(t *testing.T) {
 	if got, err := calls("a", "0"); got != "" || err != nil {
 		t.Errorf("it is done: %q (%v)", got, err)
 	}
-	if s, err := readStored(".", "a"); err != nil || !s.Searched.Done || len(s.Searched.Commands) != 2 {
+	if s, err := readStored(".", "a"); err != nil || !s.Searched.Done || len(s.Searched.Commands) != 2 ||
+		s.Searched.World != virtual || !slices.Equal(s.Searched.Proved, []checker.Property{checker.ToldWhenLost}) {
 		t.Errorf("kept: %+v (%v)", s.Searched, err)
 	}
 	m.simVersion = "v2"
@@ -128,7 +132,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := (&meter{sim: sim, stdout: io.Discard, stderr: io.Discard}).run(ctx, &Library{Name: "a"}, "audit"); err == nil {
+	if err := (&meter{sim: sim, stdout: io.Discard, stderr: io.Discard}).run(ctx, &Library{Name: "a"}, io.Discard, "audit"); err == nil {
 		t.Error("an audit that was interrupted counts as done")
 	}
 }

@@ -91,7 +91,7 @@ func (r *Record) linkOf(c *cell, guarantee string) string {
 // search is what a search says.
 type search struct {
 	*searched
-	// Took is how long was searched; 0: not yet.
+	// Took is how long was searched; 0: it did not come to a run.
 	Took  time.Duration
 	Rate  float64
 	Found []class
@@ -108,9 +108,10 @@ type nothing struct {
 type class struct {
 	explore.Class
 	Property checker.Property
-	// Again is in how many of Repeats runs it showed again at best; Proved: that is enough.
-	Again  int
-	Proved bool
+	// Again is in how many of Repeats runs in real time it showed again at best; Proved: that is enough, or in virtual time it is certain.
+	Again   int
+	Proved  bool
+	Virtual bool
 }
 
 // explained is a finding, with what the record shows of it.
@@ -208,13 +209,14 @@ func searchOf(s *stored) *search {
 	if s.Searched == nil {
 		return nil
 	}
-	out := &search{searched: s.Searched, Took: s.Searched.took()}
-	if out.Took == 0 {
+	out := &search{searched: s.Searched}
+	if s.Searched.Report.Runs == 0 {
 		return out
 	}
+	out.Took = s.Searched.took()
 	out.Rate = float64(out.Report.Runs) / out.Took.Seconds()
 	for _, c := range out.Report.Classes {
-		out.Found = append(out.Found, classOf(c, out.Report.Found))
+		out.Found = append(out.Found, s.Searched.classOf(c))
 	}
 	for _, p := range out.Properties {
 		if !slices.ContainsFunc(out.Found, func(c class) bool { return slices.Contains(c.Properties(), p) }) {
@@ -225,16 +227,19 @@ func searchOf(s *stored) *search {
 }
 
 // classOf takes of the violations of a class that which showed again most often, as the search does.
-func classOf(c explore.Class, found []explore.Found) class {
+func (s *searched) classOf(c explore.Class) class {
 	var best *explore.Found
-	for i := range found {
-		if f := &found[i]; f.Class == c.Name && (best == nil || f.Again > best.Again) {
+	for i := range s.Report.Found {
+		if f := &s.Report.Found[i]; f.Class == c.Name && (best == nil || f.Again > best.Again) {
 			best = f
 		}
 	}
-	out := class{Class: c}
-	if best != nil {
-		out.Property, out.Again, out.Proved = best.Property, best.Again, best.Proved() && best.Confirmed()
+	out := class{Class: c, Virtual: s.World == virtual}
+	if best == nil {
+		return out
+	}
+	if out.Property, out.Again, out.Proved = best.Property, best.Again, best.Proved() && best.Confirmed(); out.Virtual {
+		out.Proved = slices.Contains(s.Proved, best.Property)
 	}
 	return out
 }
@@ -263,7 +268,7 @@ func (r *Record) match(l *lock) {
 		}
 	}
 	for _, c := range l.Search.Found {
-		if c.Again < explore.Showings {
+		if !c.shown() {
 			continue
 		}
 		known := r.shown(l.Name+", search: "+c.Words(), func(f *Finding) bool { return f.explainsFound(l.Name, c.Property) })
@@ -302,6 +307,9 @@ func (r *Record) shown(text string, about func(*Finding) bool) (known bool) {
 // Words say where the time went.
 func (s *search) Words() string {
 	text := fmt.Sprintf("%s in %v, %.1f a second", words.Count(s.Report.Runs, "run"), s.Took.Round(time.Second), s.Rate)
+	if s.World == virtual {
+		text += ", in virtual time"
+	}
 	if n := s.Report.Failed; n > 0 {
 		text += fmt.Sprintf("; %s could not be carried out (the last: %s)", words.Count(n, "run"), s.Report.Failure)
 	}
@@ -328,9 +336,18 @@ func day(at string) string { date, _, _ := strings.Cut(at, "T"); return date }
 // Day is when the audit began.
 func (l *lock) Day() string { return day(l.Card.Started) }
 
+// shown: it showed again, whatever that proves.
+func (c *class) shown() bool { return c.Virtual && c.Proved || c.Again >= explore.Showings }
+
 // again says how often a violation showed again.
 func (c *class) again() string {
-	if c.Again < explore.Showings {
+	if c.Virtual && c.Proved {
+		return "; shows again each time"
+	}
+	if c.Virtual {
+		return "; it is not certain"
+	}
+	if !c.shown() {
 		return fmt.Sprintf("; it hardly showed again: in fewer than %d of %d runs", explore.Showings, explore.Repeats)
 	}
 	return fmt.Sprintf("; showed again in %d of %d runs", c.Again, explore.Repeats)

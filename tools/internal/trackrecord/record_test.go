@@ -236,7 +236,7 @@ func TestLeft(t *testing.T) {
 	otherRedis := now
 	otherRedis.Redis = "8.0.0"
 	at := func(v versions, took time.Duration, done bool) *stored {
-		return &stored{Searched: &searched{versions: v, TookMS: took.Milliseconds(), Done: done},
+		return &stored{Searched: &searched{versions: v, World: virtual, TookMS: took.Milliseconds(), Done: done},
 			State: &explore.State{TookMS: took.Milliseconds()}}
 	}
 	for name, c := range map[string]struct {
@@ -254,6 +254,8 @@ func TestLeft(t *testing.T) {
 		"done elsewhere":            {&stored{Searched: &searched{versions: now, TookMS: 1_200_000, Done: true}}, 0, true},
 		"begun elsewhere":           {&stored{Searched: &searched{versions: now, TookMS: 300_000}}, 20 * time.Minute, false},
 		"another Redis is the same": {at(otherRedis, 20*time.Minute, true), 0, true},
+		"in real time, and more is wanted": {&stored{Searched: &searched{versions: now, TookMS: 300_000, Done: true},
+			State: &explore.State{TookMS: 300_000}}, 20 * time.Minute, false},
 	} {
 		if left, resume := c.s.left(now, 20*time.Minute); left != c.left || resume != c.resume {
 			t.Errorf("%s: %v left, resume %v; want %v, %v", name, left, resume, c.left, c.resume)

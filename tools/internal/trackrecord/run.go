@@ -22,6 +22,8 @@ const (
 	workDir      = ".cache/track-record"
 	recordDir    = "docs/track-record"
 	markdownPage = "docs/track-record.md"
+	// virtual is the world of a search in virtual time.
+	virtual = "virtual"
 )
 
 // Order says what to do.

@@ -37,6 +37,10 @@ func (v versions) same(now versions) bool {
 // searched is what search.json says about the search of a library, beside its state.
 type searched struct {
 	versions
+	// World is that of the search: virtual; empty: live.
+	World string `json:"world,omitempty"`
+	// Proved are the properties of which a search in virtual time found a violation that is certain. In real time Report tells.
+	Proved []checker.Property `json:"proved,omitempty"`
 	// Store is where the lock is kept if it is not in Redis: then there is no search.
 	Store string `json:"store,omitempty"`
 	// Commands are the command lines, one for each time that the search went on.
@@ -174,7 +178,7 @@ func (s *stored) left(now versions, want time.Duration) (left time.Duration, res
 	if left = (want - s.Searched.took()).Round(time.Second); left <= 0 && s.Searched.Done {
 		return 0, true
 	}
-	if s.State == nil { // it was made elsewhere
+	if s.State == nil || s.Searched.World == "" { // it was made elsewhere, or in real time
 		return want, false
 	}
 	left = (want - time.Duration(s.State.TookMS)*time.Millisecond).Round(time.Second)

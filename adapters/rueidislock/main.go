@@ -15,7 +15,7 @@ func main() {
 	adapter.Serve(adapter.Program{Name: "rueidislock", Version: adapter.ModuleVersion("github.com/redis/rueidis"),
 		Homepage: "https://github.com/redis/rueidis/tree/main/rueidislock", Class: "single",
 		About: "rueidislock.Locker, KeyMajority 1; client rueidis, its own timeouts and retries",
-		Keys:  []string{"rueidislock:0:{key}"}, Can: []string{"renew", "lost", "sentinel", "cluster", "wakes"}}, open)
+		Keys:  []string{"rueidislock:0:{key}"}, Can: []string{"renew", "lost", "sentinel", "cluster", "wakes", "clients"}}, open)
 }
 
 func open(s adapter.Setup) (adapter.Acquire, error) {
@@ -23,14 +23,27 @@ func open(s adapter.Setup) (adapter.Acquire, error) {
 	if err != nil {
 		return nil, err
 	}
-	var failed contextlock.Failed
-	// KeyMajority is what its README says for one node.
-	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{ClientOption: o, KeyValidity: s.TTL, KeyMajority: 1,
-		ClientBuilder: func(o rueidis.ClientOption) (rueidis.Client, error) {
-			c, err := rueidis.NewClient(o)
-			return watched{c, &failed}, err
-		}})
-	return contextlock.Acquire(locker, s.Key, &failed), err
+	all, err := adapter.Once(s, func() (*shared, error) {
+		var all shared
+		// KeyMajority is what its README says for one node.
+		locker, err := rueidislock.NewLocker(rueidislock.LockerOption{ClientOption: o, KeyValidity: s.TTL, KeyMajority: 1,
+			ClientBuilder: func(o rueidis.ClientOption) (rueidis.Client, error) {
+				c, err := rueidis.NewClient(o)
+				return watched{c, &all.failed}, err
+			}})
+		all.Locker = locker
+		return &all, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return contextlock.Acquire(all, s.Key, &all.failed), nil
+}
+
+// shared is what all clients of a process have in common.
+type shared struct {
+	rueidislock.Locker
+	failed contextlock.Failed
 }
 
 // option says where the node is, or who tells where the primary is.

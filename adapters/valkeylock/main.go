@@ -15,7 +15,7 @@ func main() {
 	adapter.Serve(adapter.Program{Name: "valkeylock", Version: adapter.ModuleVersion("github.com/valkey-io/valkey-go"),
 		Homepage: "https://github.com/valkey-io/valkey-go/tree/main/valkeylock", Class: "single",
 		About: "valkeylock.Locker, KeyMajority 1; client valkey-go, its own timeouts and retries",
-		Keys:  []string{"valkeylock:0:{key}"}, Can: []string{"renew", "lost", "sentinel", "cluster", "wakes"}}, open)
+		Keys:  []string{"valkeylock:0:{key}"}, Can: []string{"renew", "lost", "sentinel", "cluster", "wakes", "clients"}}, open)
 }
 
 func open(s adapter.Setup) (adapter.Acquire, error) {
@@ -23,14 +23,27 @@ func open(s adapter.Setup) (adapter.Acquire, error) {
 	if err != nil {
 		return nil, err
 	}
-	var failed contextlock.Failed
-	// KeyMajority is what its README says for one node.
-	locker, err := valkeylock.NewLocker(valkeylock.LockerOption{ClientOption: o, KeyValidity: s.TTL, KeyMajority: 1,
-		ClientBuilder: func(o valkey.ClientOption) (valkey.Client, error) {
-			c, err := valkey.NewClient(o)
-			return watched{c, &failed}, err
-		}})
-	return contextlock.Acquire(locker, s.Key, &failed), err
+	all, err := adapter.Once(s, func() (*shared, error) {
+		var all shared
+		// KeyMajority is what its README says for one node.
+		locker, err := valkeylock.NewLocker(valkeylock.LockerOption{ClientOption: o, KeyValidity: s.TTL, KeyMajority: 1,
+			ClientBuilder: func(o valkey.ClientOption) (valkey.Client, error) {
+				c, err := valkey.NewClient(o)
+				return watched{c, &all.failed}, err
+			}})
+		all.Locker = locker
+		return &all, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return contextlock.Acquire(all, s.Key, &all.failed), nil
+}
+
+// shared is what all clients of a process have in common.
+type shared struct {
+	valkeylock.Locker
+	failed contextlock.Failed
 }
 
 // option says where the node is, or who tells where the primary is.

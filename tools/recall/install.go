@@ -81,7 +81,7 @@ func buildGo(ctx context.Context, root, dir string, p *Piece, version, binary st
 		[]string{"go", "build", "-mod=mod", "-o", binary, program})
 }
 
-// buildJava brings jars into a folder, compiles a lock program of adapters/java with them, and returns what starts it.
+// buildJava brings jars into a folder, compiles a lock program in Java with them, and returns what starts it.
 func buildJava(ctx context.Context, root, dir, program string, packages []string) ([]string, error) {
 	var pom strings.Builder
 	pom.WriteString("<project><modelVersion>4.0.0</modelVersion><groupId>museum</groupId><artifactId>museum</artifactId>" +
@@ -108,7 +108,7 @@ func buildJava(ctx context.Context, root, dir, program string, packages []string
 		[]string{"javac", "-cp", jars, "-sourcepath", sources + ":" + filepath.Join(root, "sdk", "java"), "-d", classes,
 			filepath.Join(sources, program+".java")})
 	// These flags make a start faster, and change nothing else.
-	return []string{"java", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:TieredStopAtLevel=1", "-cp", classes + ":" + jars, program}, err
+	return []string{"java", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:TieredStopAtLevel=1", "-cp", classes + ":" + jars, filepath.Base(program)}, err
 }
 
 // steps runs commands in a folder, one after the other.

@@ -62,6 +62,7 @@ var beyond = map[string]string{
 	"writer_waits":    "no lock has readers here",
 	"reader_yields":   "no lock has readers here",
 	"upgrade":         "no lock has readers here",
+	"key_ends":        "no lock has readers here",
 	"entries":         "no client asks again inside its section here",
 	"holder":          "each client has a process of its own here",
 	"give_up":         "the lock tries again for longer than others hold it",

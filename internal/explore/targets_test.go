@@ -102,6 +102,10 @@ var switchTargets = []target{
 		"lock: {algorithm: read-write, ttl: 500ms, retry: {attempts: 200, delay: 10ms}, switches: {reader_yields: false}}\n" +
 		"workload: {clients: 3, readers: 1, sections: 2, start: together, think: 200ms}\n",
 		[]string{"pause"}, checker.DeadlockFree, lock.Mistakes{BothWait: true}},
+	{"a reader with a short lease", "nodes: {count: 1}\n" +
+		"lock: {algorithm: read-write, ttl: 1s, retry: {attempts: 200, delay: 10ms}, clients: {c3: {ttl: 200ms}}, switches: {key_ends: last-come}}\n" +
+		"workload: {clients: 3, readers: 2, sections: 2, start: together, think: 400ms}\n",
+		[]string{"kill"}, checker.WithinPermits, lock.Mistakes{LastComeEnds: true}},
 	{"one value per client", "nodes: {count: 1}\n" +
 		"lock: {algorithm: redlock, ttl: 1s, retry: {delay: 2ms, jitter: 20ms}, switches: {value: per-client}}\n" +
 		"workload: {clients: 2, sections: 6, think: 60ms, start: together}\n",
@@ -256,6 +260,7 @@ var noMessage = map[string]string{
 	"ReadersPass":     "it needs no fault at all",
 	"BothWait":        "it needs no fault at all",
 	"UpgradeWaits":    "it needs no fault at all",
+	"LastComeEnds":    "it needs no fault at all",
 }
 
 // scenario is the target's, with clients that contend.

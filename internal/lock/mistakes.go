@@ -64,6 +64,8 @@ type Mistakes struct {
 	UpgradeWaits bool `json:"upgrade_waits,omitempty" yaml:"upgrade" doc:"a reader that asks to write is refused at once while others read, or it waits until they have gone" default:"refused" values:"refused,waits" mistake:"waits"`
 	// BothWait: a reader and a writer that wait keep each other out of a free lock.
 	BothWait bool `json:"both_wait,omitempty" yaml:"reader_yields" doc:"of a lock with readers: a reader that waits lets writers go that wait, or keeps them out as they keep it out (kazoo 649)" default:"true" mistake:"false"`
+	// LastComeEnds: a reader with a short lease ends that of the others.
+	LastComeEnds bool `json:"last_come_ends,omitempty" yaml:"key_ends" doc:"of a lock with readers: the key of all readers ends with the one that is to end last, or with the one that came last (redisson 2144)" default:"last-to-end" values:"last-to-end,last-come" mistake:"last-come"`
 	// ReleasesGranted leaves the keys on nodes whose answer came when the lock was already granted.
 	ReleasesGranted bool `json:"releases_granted,omitempty" yaml:"release_at" doc:"a release asks all nodes, or those alone whose yes was counted when the lock was granted" default:"all-nodes" values:"all-nodes,granting-nodes" mistake:"granting-nodes"`
 }

@@ -120,6 +120,19 @@ func TestEachMistakeShows(t *testing.T) {
 			holder.Release(g)
 			return got(reader, writer)[1]
 		}, true, false},
+		{"a reader with a short lease ends that of another", lock.Mistakes{LastComeEnds: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb := newTable(1)
+			sit := func(name string, shared bool, ttl time.Duration) lock.Lock {
+				c := mistaken(m)
+				c.Algorithm, c.Shared, c.TTL = "read-write", shared, ttl
+				_, l := tb.sit(t, name, c)
+				return l
+			}
+			reader, other, writer := sit("c1", true, time.Second), sit("c2", true, 300*time.Millisecond), sit("c3", false, time.Second)
+			_ = got(reader, other)
+			tb.T += 400 * time.Millisecond
+			return got(writer)[0]
+		}, false, true},
 		{"a permit ends by its client's clock", lock.Mistakes{ClientEnds: true}, func(t *testing.T, m lock.Mistakes) any {
 			tb, c := newTable(1), mistaken(m)
 			c.Algorithm, c.Permits = "semaphore", 1
@@ -349,7 +362,7 @@ func TestRulesAreSwitchedOffByName(t *testing.T) {
 			all.SwitchOff(rule)
 		}
 	}
-	if got := len(all.Rules()); got != 35 {
+	if got := len(all.Rules()); got != 36 {
 		t.Errorf("%d rules", got)
 	}
 	none := all

@@ -10,7 +10,7 @@ import (
 
 func init() {
 	a := keptInSet("read-write", "readers and writers: a sorted set of who has the lock, each with its end by the node's clock", takeMode)
-	a.Modes, a.Mistakes = true, a.Mistakes.and(Mistakes{ReadersPass: true, BothWait: true, UpgradeWaits: true})
+	a.Modes, a.Mistakes = true, a.Mistakes.and(Mistakes{ReadersPass: true, BothWait: true, UpgradeWaits: true, LastComeEnds: true})
 	a.New = func(c Config, env Env) Lock {
 		return &readWrite{permits{single{Config: c, env: env, take: takeMode, give: giveMode, deleteOwn: removePermit}}}
 	}
@@ -40,6 +40,9 @@ func takeMode(l *single, owner string) (Grant, Result) {
 	args[2] = command.Itoa(command.Milliseconds(l.TTL / writerWaits))
 	if l.Mistakes.ReadersPass {
 		args[2] = "0"
+	}
+	if l.Mistakes.LastComeEnds {
+		args = append(args[:3], strings.Join(args[3:], ""), "last-come")
 	}
 	keys := []string{l.Key}
 	if l.Mistakes.BothWait {
@@ -108,11 +111,11 @@ func uncountReader(l *single, g Grant) Result {
 }
 
 // takeModeScript removes who has ended, and adds a reader where no writer is or waits, or a writer where nobody is. A writer is alone, so
-// it is the first. The key ends with the last that was added: all are added for the same time. A writer that is refused waits for ARGV[3]
-// ms: it leaves a key, and asks again. By mistake a reader does the same, and leaves KEYS[2].
+// it is the first. A writer that is refused waits for ARGV[3] ms: it leaves a key, and asks again. By mistake a reader does the same, and leaves
+// KEYS[2]; and by mistake, with ARGV[5], the key ends with the reader that came last, though another is to have it for longer.
 var takeModeScript = command.NewScript("take-mode", `
 local time = redis.call('time')
-local now = tonumber(ARGV[4] or time[1] * 1000 + math.floor(time[2] / 1000))
+local now = tonumber(ARGV[4]) or time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('zremrangebyscore', KEYS[1], '-inf', now)
 local first = redis.call('zrange', KEYS[1], 0, 0)[1]
 local writes, waiting = string.sub(ARGV[1], 1, 2) == 'w:', KEYS[1] .. ':writer'
@@ -125,7 +128,7 @@ if not writes and (first and string.sub(first, 1, 2) == 'w:' or redis.call('get'
   return 0
 end
 redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1])
-redis.call('pexpire', KEYS[1], ARGV[2])
+if ARGV[5] or tonumber(ARGV[2]) > redis.call('pttl', KEYS[1]) then redis.call('pexpire', KEYS[1], ARGV[2]) end
 if writes then redis.call('del', waiting) elseif KEYS[2] then redis.call('del', KEYS[2]) end
 return 1
 `, func(s command.Store, keys, args []string) command.Reply {
@@ -150,7 +153,9 @@ return 1
 		return command.IntReply(0)
 	}
 	s.ZAdd(keys[0], float64(now+ttl), args[0])
-	s.PExpire(keys[0], time.Duration(ttl)*time.Millisecond)
+	if len(args) > 4 || ttl > s.PTTL(keys[0]) {
+		s.PExpire(keys[0], time.Duration(ttl)*time.Millisecond)
+	}
 	switch {
 	case writes:
 		s.Del(waiting)

@@ -105,7 +105,7 @@ func uncountPermit(l *single, _ Grant) Result {
 }
 
 // Of a sorted set that keeps permits, the score of each is its end in ms since 1970, by the node's clock, or by mistake by that of
-// whoever took it: then ARGV[4] is the time. The key ends with the last permit that was taken.
+// whoever took it: then ARGV[4] is the time. The key ends with the last permit that is to end.
 
 // takePermitScript removes the permits that have ended, and adds one where fewer are left than there are.
 var takePermitScript = command.NewScript("take-permit", `
@@ -114,7 +114,7 @@ local now = tonumber(ARGV[4] or time[1] * 1000 + math.floor(time[2] / 1000))
 redis.call('zremrangebyscore', KEYS[1], '-inf', now)
 if redis.call('zcard', KEYS[1]) >= tonumber(ARGV[3]) then return 0 end
 redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1])
-redis.call('pexpire', KEYS[1], ARGV[2])
+if tonumber(ARGV[2]) > redis.call('pttl', KEYS[1]) then redis.call('pexpire', KEYS[1], ARGV[2]) end
 return 1
 `, func(s command.Store, keys, args []string) command.Reply {
 	ttl, permits, now := permitWords(s, args)
@@ -123,7 +123,9 @@ return 1
 		return command.IntReply(0)
 	}
 	s.ZAdd(keys[0], float64(now+ttl), args[0])
-	s.PExpire(keys[0], time.Duration(ttl)*time.Millisecond)
+	if ttl > s.PTTL(keys[0]) {
+		s.PExpire(keys[0], time.Duration(ttl)*time.Millisecond)
+	}
 	return command.IntReply(1)
 })
 
@@ -133,7 +135,7 @@ if not redis.call('zscore', KEYS[1], ARGV[1]) then return 0 end
 local time = redis.call('time')
 local now = tonumber(ARGV[4] or time[1] * 1000 + math.floor(time[2] / 1000))
 redis.call('zadd', KEYS[1], 'xx', now + ARGV[2], ARGV[1])
-redis.call('pexpire', KEYS[1], ARGV[2])
+if tonumber(ARGV[2]) > redis.call('pttl', KEYS[1]) then redis.call('pexpire', KEYS[1], ARGV[2]) end
 return 1
 `, func(s command.Store, keys, args []string) command.Reply {
 	if _, has := s.ZScore(keys[0], args[0]); !has {
@@ -141,7 +143,9 @@ return 1
 	}
 	ttl, _, now := permitWords(s, args)
 	s.ZAdd(keys[0], float64(now+ttl), args[0])
-	s.PExpire(keys[0], time.Duration(ttl)*time.Millisecond)
+	if ttl > s.PTTL(keys[0]) {
+		s.PExpire(keys[0], time.Duration(ttl)*time.Millisecond)
+	}
 	return command.IntReply(1)
 })
 
@@ -178,7 +182,7 @@ return 1
 func permitWords(s command.Store, args []string) (ttl, permits, now int64) {
 	ttl, _ = strconv.ParseInt(args[1], 10, 64)
 	permits, _ = strconv.ParseInt(args[2], 10, 64)
-	if now = s.Time() / 1000; len(args) > 3 {
+	if now = s.Time() / 1000; len(args) > 3 && args[3] != "" {
 		now, _ = strconv.ParseInt(args[3], 10, 64)
 	}
 	return ttl, permits, now

@@ -129,6 +129,7 @@ var audited = []struct {
 	{"read-write", "permit_ends", []string{"readers-writers"}},
 	{"read-write", "upgrade", []string{"readers-writers"}},
 	{"read-write", "reader_yields", []string{"readers-writers"}},
+	{"read-write", "key_ends", []string{"readers-writers"}},
 	{"read-write-counter", "", []string{"readers-writers"}},
 	{"none", "", []string{"exclusive"}},
 }

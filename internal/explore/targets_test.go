@@ -103,7 +103,8 @@ var switchTargets = []target{
 		"workload: {clients: 3, readers: 1, sections: 2, start: together, think: 200ms}\n",
 		[]string{"pause"}, checker.DeadlockFree, lock.Mistakes{BothWait: true}},
 	{"a reader with a short lease", "nodes: {count: 1}\n" +
-		"lock: {algorithm: read-write, ttl: 1s, retry: {attempts: 200, delay: 10ms}, clients: {c3: {ttl: 200ms}}, switches: {key_ends: last-come}}\n" +
+		"lock: {algorithm: read-write, ttl: 1s, retry: {attempts: 200, delay: 10ms}, clients: {c3: {ttl: 200ms}}, " +
+		"switches: {key_ends: last-come}}\n" +
 		"workload: {clients: 3, readers: 2, sections: 2, start: together, think: 400ms}\n",
 		[]string{"kill"}, checker.WithinPermits, lock.Mistakes{LastComeEnds: true}},
 	{"one value per client", "nodes: {count: 1}\n" +

@@ -111,8 +111,8 @@ func uncountReader(l *single, g Grant) Result {
 }
 
 // takeModeScript removes who has ended, and adds a reader where no writer is or waits, or a writer where nobody is. A writer is alone, so
-// it is the first. A writer that is refused waits for ARGV[3] ms: it leaves a key, and asks again. By mistake a reader does the same, and leaves
-// KEYS[2]; and by mistake, with ARGV[5], the key ends with the reader that came last, though another is to have it for longer.
+// it is the first. A writer that is refused waits for ARGV[3] ms: it leaves a key, and asks again. By mistake a reader does the same, and
+// leaves KEYS[2]; and by mistake, with ARGV[5], the key ends with the reader that came last, though another is to have it for longer.
 var takeModeScript = command.NewScript("take-mode", `
 local time = redis.call('time')
 local now = tonumber(ARGV[4]) or time[1] * 1000 + math.floor(time[2] / 1000)

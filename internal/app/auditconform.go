@@ -47,6 +47,11 @@ func conformance(
 	if err != nil {
 		return err
 	}
+	if i := slices.IndexFunc(r.Checks, func(c conform.Check) bool { return c.Name == conform.SetUpCheck }); i >= 0 &&
+		r.Checks[i].Outcome == conform.Failed {
+		return &trial.EnvironmentError{Err: fmt.Errorf("%s cannot be set up: %s", l.Label, r.Checks[i].Finding.Seen),
+			Hint: shellquote.Join("sim", "conform", l.Command(), "--world", asked.World)}
+	}
 	for i := range r.Checks {
 		takeCheck(l, &r.Checks[i], asked.World)
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 )
 
-// RepeatsCheck is the name of the check that needs virtual time, AgainCheck of that of a second setup.
-const RepeatsCheck, AgainCheck = "repeats", "setup-again"
+// SetUpCheck is the name of the check without which there is no run, RepeatsCheck of that which needs virtual time, AgainCheck of that of
+// a second setup.
+const SetUpCheck, RepeatsCheck, AgainCheck = "set-up", "repeats", "setup-again"
 
 // check is one check. Its name is for ever.
 type check struct {
@@ -55,7 +56,7 @@ func (c *check) reason(r *program.Ready, virtual bool) string {
 
 var checks = []check{
 	{name: "handshake", title: "answers hello with ready", first: true, mutes: Everything, run: handshake},
-	{name: "set-up", title: "answers setup with set-up", first: true, mutes: Everything, run: setUp},
+	{name: SetUpCheck, title: "answers setup with set-up", first: true, mutes: Everything, run: setUp},
 	{name: "acquire", title: "gets a lock that nobody holds, and gives it back", first: true, mutes: Everything, run: acquire},
 	{name: "nodes", title: "its keys are on the nodes that setup names", mutes: Everything, inRedis: true, run: reachesNodes},
 	{name: "keys", title: "its keys fit the patterns that ready names", mutes: ShownByKeys, inRedis: true, run: namesKeys},

@@ -50,6 +50,7 @@ var beyond = map[string]string{
 	"renewal_retries": "what a holder does beyond its validity is not looked at here",
 	"own_thread":      "no client is busy in its own time",
 	"release_at":      "the lock asks one node after the other here",
+	"value_from":      "the time of day goes on from run to run here, so that none is the same again",
 	"check_wait":      "there are no replicas",
 	"renewal_ends":    "no server here knows SET with IFEQ",
 	"redirections":    "there is no Redis Cluster",

@@ -107,6 +107,7 @@ var switchTargets = []target{
 		"switches: {key_ends: last-come}}\n" +
 		"workload: {clients: 3, readers: 2, sections: 2, start: together, think: 400ms}\n",
 		[]string{"kill"}, checker.WithinPermits, lock.Mistakes{LastComeEnds: true}},
+	{"the time of day as the value", timedValue, []string{"pause"}, checker.OwnerRelease, lock.Mistakes{TimedValue: true}},
 	{"one value per client", "nodes: {count: 1}\n" +
 		"lock: {algorithm: redlock, ttl: 1s, retry: {delay: 2ms, jitter: 20ms}, switches: {value: per-client}}\n" +
 		"workload: {clients: 2, sections: 6, think: 60ms, start: together}\n",
@@ -194,6 +195,11 @@ const takenBack = "nodes: {count: 1}\ngrant_within: 700ms\n" +
 	"lock: {algorithm: woken, ttl: 2s, node_timeout: 500ms, retry: {attempts: 150}, switches: {signal_stays: false}}\n" +
 	"workload: {clients: 2, sections: 2, start: together, think: 100ms}\n"
 
+// timedValue writes a value that is the same for whoever asks in the same second.
+const timedValue = "nodes: {count: 1}\n" +
+	"lock: {algorithm: set-nx-px, ttl: 200ms, node_timeout: 100ms, retry: {attempts: 150}, switches: {value_from: time}}\n" +
+	"workload: {clients: 2, sections: 3, start: together, think: 100ms}\n"
+
 // byMessages are the kinds that strike one message.
 var byMessages = nemesis.MessageKinds()
 
@@ -207,6 +213,7 @@ var messageTargets = []target{
 		checker.ExclusiveLease, lock.Mistakes{TrustElapsed: true}},
 	{"plain delete", "lock: {algorithm: redlock, ttl: 500ms, switches: {release: delete}}\n", byMessages,
 		checker.ExclusiveLease, lock.Mistakes{PlainDelete: true}},
+	{"the time of day as the value", timedValue, byMessages, checker.OwnerRelease, lock.Mistakes{TimedValue: true}},
 	{"a client that asks no more", asksNoMore, byMessages, checker.DeadlockFree, lock.Mistakes{AskedOnce: true}},
 	{"a message that is taken back", takenBack, byMessages, checker.DeadlockFree, lock.Mistakes{SignalTaken: true}},
 	{"renewal without an end", endless, byMessages, checker.NoOrphanLock, lock.Mistakes{RenewalForever: true}},

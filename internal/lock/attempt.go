@@ -3,6 +3,7 @@ package lock
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"strconv"
 	"time"
 )
 
@@ -55,8 +56,12 @@ func (r Retry) Wait(env Env, n int) time.Duration {
 	return d
 }
 
-// owner is the value for the keys of one attempt. Where Mistakes.SameValue, it is the client's only one, which is drawn once.
+// owner is the value for the keys of one attempt. Where Mistakes.SameValue, it is the client's only one, which is drawn once; where
+// Mistakes.TimedValue, all attempts of a second have it.
 func (c *Config) owner(env Env, only *string) string {
+	if c.Mistakes.TimedValue {
+		return strconv.FormatInt(int64(env.Wall()/time.Second), 10)
+	}
 	if !c.Mistakes.SameValue {
 		return newOwner(env)
 	}

@@ -14,7 +14,9 @@ type Mistakes struct {
 	ExtendAnyhow bool `json:"extend_anyhow,omitempty" yaml:"extend_needs_quorum" doc:"a renewal counts only with a majority in time (redsync 72)" default:"true" mistake:"false"`
 	RaiseOnError bool `json:"raise_on_error,omitempty" yaml:"node_error" doc:"a node that cannot be asked counts as a no, or makes acquire fail (redlock-rb 60)" default:"counts-as-no" values:"counts-as-no,raises" mistake:"raises"`
 	// SameValue lets a late clean-up of a failed attempt delete the keys of the next.
-	SameValue    bool `json:"same_value,omitempty" yaml:"value" doc:"each attempt writes a value of its own, or all attempts of a client the same" default:"per-attempt" values:"per-attempt,per-client" mistake:"per-client"`
+	SameValue bool `json:"same_value,omitempty" yaml:"value" doc:"each attempt writes a value of its own, or all attempts of a client the same" default:"per-attempt" values:"per-attempt,per-client" mistake:"per-client"`
+	// TimedValue lets a client delete the key of another that asked at the same time.
+	TimedValue   bool `json:"timed_value,omitempty" yaml:"value_from" doc:"the value of an attempt is drawn, or it is the time of day, here in seconds (node-redis-warlock 3, in ms)" default:"random" values:"random,time" mistake:"time"`
 	KeepRenewing bool `json:"keep_renewing,omitempty" yaml:"stop_renewal" doc:"the watchdog stops when the lock is released, or forgotten (redisson 7272, python-redis-lock 33)" default:"true" mistake:"false"`
 	// NeverRenew is a watchdog that nobody starts.
 	NeverRenew   bool `json:"never_renew,omitempty" yaml:"renewal" doc:"the watchdog renews the lease for as long as it is held, or never" default:"true" mistake:"false"`

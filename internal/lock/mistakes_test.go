@@ -46,6 +46,17 @@ func TestEachMistakeShows(t *testing.T) {
 			return r.Outcome == lock.OK
 		}, true, false},
 		{"same value", lock.Mistakes{SameValue: true}, lateCleanUp("redlock"), 1, 0},
+		{"the time of day as the value", lock.Mistakes{TimedValue: true}, func(t *testing.T, m lock.Mistakes) any {
+			tb, c := newTable(1), mistaken(m)
+			c.Algorithm, c.TTL = "set-nx-px", 100*time.Millisecond
+			_, l1 := tb.sit(t, "c1", c)
+			_, l2 := tb.sit(t, "c2", c)
+			g1, _ := l1.Acquire()
+			tb.T += 2 * c.TTL
+			g2, _ := l2.Acquire()
+			l1.Release(g1)
+			return tb.held(g2.Owner)
+		}, 1, 0},
 		{"same value on one node", lock.Mistakes{SameValue: true}, lateCleanUp("set-nx-px"), 1, 0},
 		{"same value and DELIFEQ", lock.Mistakes{SameValue: true}, lateCleanUp("delifeq"), 1, 0},
 		{"no clean-up", lock.Mistakes{NoCleanup: true}, func(t *testing.T, m lock.Mistakes) any {
@@ -362,7 +373,7 @@ func TestRulesAreSwitchedOffByName(t *testing.T) {
 			all.SwitchOff(rule)
 		}
 	}
-	if got := len(all.Rules()); got != 36 {
+	if got := len(all.Rules()); got != 37 {
 		t.Errorf("%d rules", got)
 	}
 	none := all

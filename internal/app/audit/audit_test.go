@@ -84,6 +84,7 @@ var audited = []struct {
 	{"set-nx-px", "", nil},
 	{"set-nx-px", "release", []string{"late-release", "owner-only", "told-at-release"}}, // it has deleted somebody's key, and says so
 	{"set-nx-px", "release_answer", []string{"told-at-release"}},
+	{"set-nx-px", "value_from", []string{"owner-only"}},
 	{"set-nx-px", "token_in_time", []string{"fencing"}},
 	{"set-nx-px", "give_up", []string{"exclusive", "sentinel", "at-most-once"}}, // who waits in vain while the primary is down enters, too
 	{"set-nx-px", "bounded_wait", []string{"comes-back"}},

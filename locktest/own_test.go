@@ -101,6 +101,8 @@ func (o *ours) Consensus() command.Node { return nil }
 func (o *ours) Process() *lock.Process  { return &lock.Process{} }
 func (o *ours) Spawn(f func())          { go f() }
 func (o *ours) Point(string)            {}
+func (o *ours) Wait(d time.Duration)    { o.Sleep(d) }
+func (o *ours) Cancelled() bool         { return false }
 
 // Sleep ends the goroutine with the process: the locks know of no such end.
 func (o *ours) Sleep(d time.Duration) {

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
@@ -140,7 +141,7 @@ func (j *judge) confirmStarvation(c *Counterexample) (ok bool, why string) {
 // who had ever had the lock had given it back.
 func (j *judge) confirmGivenBack(asks *CounterOp) (ok bool, why string) {
 	const cannot = "the lock keeps no key on the nodes, so they cannot confirm it, and "
-	if len(j.Faults) > 0 {
+	if slices.ContainsFunc(j.Faults, func(f facts.Fault) bool { return len(f.Strikes) > 0 }) {
 		return false, cannot + "faults struck"
 	}
 	for i := range j.History.Events {

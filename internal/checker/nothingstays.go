@@ -3,6 +3,7 @@ package checker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
@@ -84,10 +85,27 @@ func (j *judge) stayedFinding(f Finding, k *facts.KeyLife, over int, stayed time
 	what := "the release of %s was answered"
 	if j.Event(over).F == history.Acquire {
 		what = "the attempt of %s failed"
+		j.tellCancels(s, k.Client, over)
 	}
 	s.tell(turning, over, what, k.Client)
 	s.tellAt(turning, j.At(over)+stayed, len(j.History.Events)-1, "the key had stayed for %s", length(stayed))
 	c.setStory(s)
 	f.Counterexample = c
 	return f
+}
+
+// tellCancels tells of what cancelled the attempt of a client that was over with an event.
+func (j *judge) tellCancels(s *story, client string, over int) {
+	for i := range j.Faults {
+		f := &j.Faults[i]
+		if f.Begin >= over || !slices.Contains(f.Cancelled, client) {
+			continue
+		}
+		later := func(e history.Event) bool {
+			return e.Process == client && e.F == history.Acquire && e.Type == history.Invoke
+		}
+		if !slices.ContainsFunc(j.History.Events[f.Begin:over], later) {
+			s.tell(turning, f.Begin, "%s", j.faultWords(f))
+		}
+	}
 }

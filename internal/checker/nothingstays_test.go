@@ -59,6 +59,9 @@ func TestNothingStays(t *testing.T) {
 			s.h.Events = s.h.Events[:3]
 		}, Violated},
 		{"the client was killed", struck(103, 104, history.Strike{Does: history.Kills, Clients: []string{"c1"}}), Unknown},
+		{"the attempt was cancelled, which is no excuse", func(s *script) {
+			struck(103, 103, history.Strike{Does: history.Cancels, Clients: []string{"c1"}})(s)
+		}, Violated},
 		{"a fault after half a TTL", struck(603, 604, history.Strike{Does: history.Stops, Nodes: []string{"A"}}), Violated},
 		{"its message was lost", struck(602, 604, cut("c1", "A")), Unknown},
 		{"another's message was lost", struck(602, 604, cut("c2", "A")), Violated},

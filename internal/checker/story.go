@@ -93,7 +93,7 @@ func (s *story) tellFaults(from, to time.Duration, clients ...string) {
 		if at < from && !lasts || at > to {
 			continue
 		}
-		struck := f.Clients()
+		struck := slices.Concat(f.Clients(), f.Cancelled)
 		if len(struck) > 0 && !slices.ContainsFunc(struck, func(c string) bool { return slices.Contains(clients, c) }) {
 			continue
 		}

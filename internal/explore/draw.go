@@ -33,6 +33,8 @@ type drawer struct {
 	may func(*scenario.Fault) bool
 	// aim is how faults are drawn where real servers take part; nil: none do, or no fault may strike a message.
 	aim *aim
+	// messages: faults may wait for a message.
+	messages bool
 	// ofMessages are all kinds that strike a message.
 	ofMessages []string
 	// use is how the setup's clients use the lock; others draw for the setup with its other uses.
@@ -66,10 +68,13 @@ func newDrawer(s *scenario.Setup, kinds []string, may func(*scenario.Fault) bool
 	return d, nil
 }
 
-// suffered are those of the kinds that can strike somebody of the cast; of no kinds: of all.
+// Cancel is the kind that cancels attempts. It is drawn only where it is asked for, or where a lock program says that it can cancel.
+const Cancel = "cancel"
+
+// suffered are those of the kinds that can strike somebody of the cast; of no kinds: of all but Cancel.
 func suffered(cast nemesis.Cast, kinds []string) []string {
 	if len(kinds) == 0 {
-		kinds = Kinds()
+		kinds = slices.DeleteFunc(Kinds(), func(k string) bool { return k == Cancel })
 	}
 	return slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return !cast.Suffers(k) })
 }
@@ -114,6 +119,8 @@ func (s *Search) KindsNotDrawn(named bool) (list []NotDrawn) {
 		}
 		one := NotDrawn{kind, "no such fault fits the scenario"}
 		switch {
+		case kind == Cancel && !named:
+			one.Why = "it is drawn for lock programs that say that they can cancel, or with --kinds"
 		case err == nil && !setup.Cast().Suffers(kind):
 			one.Why = nobodyToStrike[kind]
 		case len(s.Kinds) > 0 && !slices.Contains(s.Kinds, kind):
@@ -187,9 +194,13 @@ func (s *Search) drawer(setup *scenario.Setup) (*drawer, error) {
 
 func (s *Search) drawerOf(setup *scenario.Setup) (*drawer, error) {
 	d, err := newDrawer(setup, s.Kinds, s.Allows)
+	if err == nil {
+		d.messages = s.Real == nil
+	}
 	if err == nil && s.Real != nil {
 		d.cast.Flips = d.cast.Tears // models have no files
 		if d.aim = newAim(d, s.Real.Commands); d.aim != nil {
+			d.messages = true
 			d.aim.pushes = s.Real.Wakes
 		}
 	}
@@ -207,6 +218,9 @@ func (d *drawer) add(r *rand.Rand, list []scenario.Fault, kind string) []scenari
 			f = d.ofMessage(r, kind)
 		} else {
 			f = scenario.Fault{Kind: kind, Params: d.params(r, kind, d.cast), Trigger: d.trigger(r)}
+			if kind == Cancel && d.messages && r.IntN(2) == 0 { // an attempt is under way then
+				f.Trigger = d.message(r, r.IntN(2) == 0)
+			}
 			if client := sender(&f); client != "" && r.IntN(4) > 0 { // it strikes who has just sent or is to be answered
 				narrow := d.cast
 				narrow.Clients = []string{client}

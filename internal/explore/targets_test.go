@@ -141,6 +141,9 @@ var switchTargets = []target{
 	{"a release at the granting nodes",
 		"lock: {algorithm: redlock, ttl: 500ms, fan_out: first-majority, switches: {release_at: granting-nodes}}\n",
 		[]string{"pause", "hold"}, checker.NothingStays, lock.Mistakes{ReleasesGranted: true}},
+	{"a cancelled attempt that leaves its key", "nodes: {count: 1}\n" +
+		"lock: {algorithm: set-nx-px, ttl: 500ms, switches: {cancel: leaves}}\nworkload: {clients: 2, sections: 2, start: together}\n",
+		[]string{"cancel"}, checker.NothingStays, lock.Mistakes{CancelLeaves: true}},
 	{"a wait that ends and enters", "nodes: {count: 1}\n" +
 		"lock: {algorithm: set-nx-px, ttl: 500ms, retry: {attempts: 3}, switches: {give_up: enters}}\n" +
 		"workload: {clients: 2, sections: 2, start: together, think: 200ms}\n", []string{"pause", "cut"},
@@ -181,6 +184,8 @@ var faultTargets = []target{
 	{"full nodes", "nodes: {count: 1}\n" +
 		"lock: {algorithm: set-nx-px, ttl: 500ms, retry: {attempts: 20, delay: 20ms}, switches: {give_up: enters}}\n" + slowSections,
 		[]string{"fill"}, checker.ExclusiveLease, lock.Mistakes{EnterUnheld: true}},
+	{"cancels", "nodes: {count: 1}\nlock: {algorithm: redlock, ttl: 500ms, switches: {cancel: leaves}}\n",
+		[]string{"cancel"}, checker.NothingStays, lock.Mistakes{CancelLeaves: true}},
 	{"limit-data", "lock: {algorithm: redlock, ttl: 500ms, switches: {quorum: reachable}}\n",
 		[]string{"limit-data"}, checker.ExclusiveLease, lock.Mistakes{ReachableQuorum: true}},
 }
@@ -249,6 +254,7 @@ var messageTargets = []target{
 
 // noMessage has the mistakes that no message between a client and a node brings about.
 var noMessage = map[string]string{
+	"CancelLeaves":    "it needs a client that is cancelled",
 	"AlwaysReleased":  "whoever is kept from an answer need not know",
 	"FirstFrees":      "it needs no fault at all",
 	"ProcessHolds":    "it needs no fault at all",

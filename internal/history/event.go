@@ -441,6 +441,8 @@ const (
 	BendsClock Does = "bends-clock"
 	// Promotes: a node becomes the primary.
 	Promotes Does = "promotes"
+	// Cancels: the attempt of a client to get the lock is cancelled. That strikes nobody.
+	Cancels Does = "cancels"
 )
 
 // Link is the way from one process to another.

@@ -10,22 +10,33 @@ import (
 // acquireWithRetry repeats attempt until it succeeds, its outcome is unknown,
 // or the configured attempts are used up.
 func acquireWithRetry(env Env, c *Config, attempt func() (Grant, Result)) (Grant, Result) {
-	return acquireWaiting(env, c, attempt, func(n int) { env.Sleep(c.Retry.Wait(env, n)) })
+	return acquireWaiting(env, c, attempt, func(n int) { env.Wait(c.Retry.Wait(env, n)) })
 }
 
 // acquireWaiting does so, and lets wait pass the time after the n-th attempt.
 func acquireWaiting(env Env, c *Config, attempt func() (Grant, Result), wait func(n int)) (Grant, Result) {
 	for n := 1; ; n++ {
 		g, result := attempt()
+		if result.Outcome == Fail && env.Cancelled() {
+			return Grant{}, Result{Outcome: Fail, Err: cancelled}
+		}
 		if result.Outcome == Fail && (n >= c.Retry.Attempts || result.Final) {
 			return c.GiveUp(env, result)
 		}
 		if result.Outcome != Fail {
 			return g, result
 		}
-		wait(n)
+		if wait(n); env.Cancelled() {
+			return Grant{}, Result{Outcome: Fail, Err: cancelled}
+		}
 	}
 }
+
+// cancelled is why an attempt failed that was cancelled.
+const cancelled = "cancelled"
+
+// leaves reports that an attempt has been cancelled, and by mistake takes nothing back.
+func (c *Config) leaves(env Env) bool { return c.Mistakes.CancelLeaves && env.Cancelled() }
 
 // GiveUp is what a client is told whose last attempt failed.
 func (c *Config) GiveUp(env Env, last Result) (Grant, Result) {

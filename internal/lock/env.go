@@ -21,6 +21,11 @@ type Env interface {
 	Wall() time.Duration
 	// Sleep waits. A pause of the client lengthens it.
 	Sleep(time.Duration)
+	// Wait is Sleep for a client that waits for the lock: it ends when the acquire under way is cancelled.
+	Wait(time.Duration)
+	// Cancelled reports that the acquire under way has been cancelled. A command that is Cancellable is not sent from then on, and if
+	// it is on its way, its reply is unknown.
+	Cancelled() bool
 	// Rand is the client's own source of randomness, drawn from the run's seed.
 	Rand() *rand.Rand
 	// Nodes are the lock's nodes, in the scenario's order.

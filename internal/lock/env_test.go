@@ -81,9 +81,10 @@ type env struct {
 	rnd   *rand.Rand
 	slept []time.Duration
 	// onSleep and onPoint happen while the client sleeps, or stands at a point.
-	onSleep func(n int)
-	onPoint map[string]func()
-	spawned []func()
+	onSleep   func(n int)
+	onPoint   map[string]func()
+	spawned   []func()
+	cancelled bool
 	// background are the outcomes of what it did by itself.
 	background []lock.Result
 }
@@ -115,6 +116,9 @@ func (e *env) Now() time.Duration  { return e.T }
 func (e *env) Wall() time.Duration { return e.T + e.wall }
 func (e *env) Rand() *rand.Rand    { return e.rnd }
 func (e *env) Spawn(f func())      { e.spawned = append(e.spawned, f) }
+
+func (e *env) Wait(d time.Duration) { e.Sleep(d) }
+func (e *env) Cancelled() bool      { return e.cancelled }
 
 func (e *env) Sleep(d time.Duration) {
 	e.T += d

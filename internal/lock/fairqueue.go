@@ -52,7 +52,7 @@ func (l *inLine) Attempt() (Grant, Result) {
 
 // Leave gives the place up.
 func (l *inLine) Leave() {
-	if l.waiter != "" && !l.Mistakes.NoCleanup {
+	if l.waiter != "" && !l.Mistakes.NoCleanup && !l.leaves(l.env) {
 		l.do(command.Eval(leaveLineScript, l.keys(), l.waiter))
 	}
 	l.waiter = ""
@@ -71,7 +71,7 @@ func (l *inLine) takeInLine(owner string) (Grant, Result) {
 	if l.Mistakes.PlaceOnce {
 		args = append(args, "once")
 	}
-	r := l.do(command.Eval(takeInLineScript, l.keys(), args...))
+	r := l.ask(command.Eval(takeInLineScript, l.keys(), args...))
 	return l.granted(g, r, r.OK() && r.Int == 1)
 }
 

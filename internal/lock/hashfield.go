@@ -24,7 +24,7 @@ func init() {
 // setField takes the lock where the hash does not have its field.
 func setField(l *single, owner string) (Grant, Result) {
 	g := l.leased(owner, l.now())
-	r := l.do(command.HSetNX(l.Key, field, owner, l.TTL))
+	r := l.ask(command.HSetNX(l.Key, field, owner, l.TTL))
 	return l.granted(g, r, r.OK() && r.Int == 1)
 }
 

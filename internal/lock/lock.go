@@ -51,7 +51,8 @@ type Grant struct {
 type Lock interface {
 	// Acquire tries to get the lock, with as many attempts as the
 	// configuration allows. OK: held, and Grant is set. Fail: not held, and no
-	// node keeps a key of this attempt as far as the lock knows. Info: unknown.
+	// node keeps a key of this attempt as far as the lock knows. Info: unknown. It may be cancelled (Env.Cancelled); if it is, and not
+	// granted all the same, it takes back what it has set.
 	Acquire() (Grant, Result)
 	// Release gives the grant back. Fail: it was not ours any more.
 	Release(Grant) Result
@@ -71,6 +72,11 @@ type Extender interface {
 type Upgrader interface {
 	// Upgrade asks to write beside a reader's grant, which stays. Its release leaves the reader's. Fail: the client goes on as a reader.
 	Upgrade(reader Grant) (Grant, Result)
+}
+
+// Canceller is a lock whose acquire is carried out elsewhere. Cancel may be called while Acquire is under way, from another activity.
+type Canceller interface {
+	Cancel()
 }
 
 // Attempter is a lock of which one try can be asked for. Who is refused keeps its place in the line, where there is one.

@@ -13,6 +13,6 @@ func init() {
 // (Burrows, The Chubby lock service, 2006, section 2.4).
 func setNXDelayed(l *single, owner string) (Grant, Result) {
 	g := l.leased(owner, l.now())
-	r := l.do(command.SetNX(l.Key, owner, 2*l.TTL))
+	r := l.ask(command.SetNX(l.Key, owner, 2*l.TTL))
 	return l.granted(g, r, r.OK())
 }

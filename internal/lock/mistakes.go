@@ -40,6 +40,8 @@ type Mistakes struct {
 	// WaitForEver: a connection that goes silent keeps the client waiting.
 	WaitForEver bool `json:"wait_for_ever,omitempty" yaml:"bounded_wait" doc:"a command waits for its answer for node_timeout at most, or for ever (redis-py, whose socket_timeout is None by default)" default:"true" mistake:"false"`
 	NoCleanup   bool `json:"no_cleanup,omitempty" yaml:"clean_up" doc:"an attempt that failed, or was never answered, takes its keys away again" default:"true" mistake:"false"`
+	// CancelLeaves: the user is told that it was cancelled, and what it had set stays, as does its place in a line.
+	CancelLeaves bool `json:"cancel_leaves,omitempty" yaml:"cancel" doc:"an attempt that is cancelled while it is under way takes back what it has set, and its place in a line, or it leaves them (curator 462)" default:"cleans-up" values:"cleans-up,leaves" mistake:"leaves"`
 	// AlwaysReleased: a client that has lost its lock never learns it, nor that it could not give it back.
 	AlwaysReleased bool `json:"always_released,omitempty" yaml:"release_answer" doc:"a release says no if the lock was not its client's own any more, or if it could not give it back, or always yes (node-redlock 11)" default:"as-answered" values:"as-answered,always-yes" mistake:"always-yes"`
 	// StaysAtNode: in a cluster, a client without a client for clusters.

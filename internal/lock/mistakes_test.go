@@ -66,6 +66,12 @@ func TestEachMistakeShows(t *testing.T) {
 			l.Acquire()
 			return tb.held("")
 		}, 5, 3},
+		{"a cancelled attempt leaves its key", lock.Mistakes{CancelLeaves: true}, func(t *testing.T, m lock.Mistakes) any {
+			return whenCancelled(t, "set-nx-px", 1, m)
+		}, [2]any{lock.Fail, 0}, [2]any{lock.Fail, 1}},
+		{"a cancelled attempt leaves its keys", lock.Mistakes{CancelLeaves: true}, func(t *testing.T, m lock.Mistakes) any {
+			return whenCancelled(t, "redlock", 5, m)
+		}, [2]any{lock.Fail, 0}, [2]any{lock.Fail, 1}},
 		{"ignore wait", lock.Mistakes{IgnoreWait: true}, func(t *testing.T, m lock.Mistakes) any {
 			c := mistaken(m)
 			c.Algorithm = "set-nx-wait"
@@ -273,6 +279,35 @@ func TestEachMistakeShows(t *testing.T) {
 	}
 }
 
+// whenCancelled cancels an attempt whose command has been carried out by the first node, with the answer on its way. It tells what came of
+// the attempt, and how many nodes have a key.
+func whenCancelled(t *testing.T, algorithm string, nodes int, m lock.Mistakes) any {
+	t.Helper()
+	tb, c := newTable(nodes), mistaken(m)
+	c.Algorithm = algorithm
+	e, l := tb.sit(t, "c1", c)
+	for _, n := range tb.nodes {
+		n.Way = func(c command.Command, carry func() command.Reply) command.Reply {
+			switch {
+			case !c.Cancellable:
+				return carry()
+			case e.cancelled:
+				return command.RefusedReply("cancelled")
+			}
+			e.cancelled = true
+			return commandtest.Mute(c, carry)
+		}
+	}
+	_, r := l.Acquire()
+	keys := 0
+	for _, owner := range tb.holders() {
+		if owner != "" {
+			keys++
+		}
+	}
+	return [2]any{r.Outcome, keys}
+}
+
 // lateCleanUp lets the clean-up of an attempt that was not answered arrive after the next attempt. It tells how many nodes keep the key.
 func lateCleanUp(algorithm string) func(*testing.T, lock.Mistakes) any {
 	return func(t *testing.T, m lock.Mistakes) any {
@@ -373,7 +408,7 @@ func TestRulesAreSwitchedOffByName(t *testing.T) {
 			all.SwitchOff(rule)
 		}
 	}
-	if got := len(all.Rules()); got != 37 {
+	if got := len(all.Rules()); got != 38 {
 		t.Errorf("%d rules", got)
 	}
 	none := all

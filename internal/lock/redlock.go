@@ -24,7 +24,7 @@ var redlockTokens = append([]Tokens{NodeCounterMax, QuorumCounter}, separate...)
 
 var redlockMistakes = Mistakes{ReachableQuorum: true, TrustElapsed: true, PlainDelete: true, RaiseOnError: true,
 	SameValue: true, TokenFirst: true, LateToken: true, EnterUnheld: true, NoCleanup: true, ExtendAnyhow: true,
-	AlwaysReleased: true, ExtendNeedsAll: true, ReleasesGranted: true, WaitForEver: true}.and(renewalMistakes)
+	AlwaysReleased: true, CancelLeaves: true, ExtendNeedsAll: true, ReleasesGranted: true, WaitForEver: true}.and(renewalMistakes)
 
 var redlockPoints = []string{PointQuorum, PointBeforeValidityCheck, PointAfterNode}
 
@@ -62,7 +62,9 @@ func (l *redlock) attempt() (Grant, Result) {
 			return Grant{}, r
 		}
 	}
-	round := l.ask(l.acquireCommand(g.Owner))
+	asks, read := l.acquireCommand(g.Owner)
+	asks.Cancellable = true
+	round := l.ask(asks, read)
 	g.Nodes = round.yes
 	held, reason := l.isWon(round), ""
 	if held {
@@ -80,7 +82,7 @@ func (l *redlock) attempt() (Grant, Result) {
 	if held && (l.Remaining(g) > 0 || l.Mistakes.LateToken) {
 		return g, Result{Outcome: OK}
 	}
-	if !l.Mistakes.NoCleanup {
+	if !l.Mistakes.NoCleanup && !l.leaves(l.env) {
 		l.releaseAll(g.Owner)
 	}
 	if held {

@@ -22,7 +22,7 @@ func init() {
 }
 
 // severalMistakes are what can go wrong in locks that several clients may hold at once.
-var severalMistakes = Mistakes{EnterUnheld: true, WaitForEver: true, NoCleanup: true, StaysAtNode: true}
+var severalMistakes = Mistakes{EnterUnheld: true, WaitForEver: true, NoCleanup: true, CancelLeaves: true, StaysAtNode: true}
 
 // kept is a lock on one node that several clients may hold at once, so that no tokens order its grants.
 func kept(name, title string, mistakes Mistakes, take func(*single, string) (Grant, Result), give func(*single, Grant) Result) Algorithm {
@@ -48,7 +48,7 @@ func (l *single) takeBy(script *command.Script, owner string, args ...string) (G
 
 func (l *single) takeByKeys(script *command.Script, keys []string, owner string, args ...string) (Grant, Result) {
 	g := l.leased(owner, l.now())
-	r := l.do(command.Eval(script, keys, args...))
+	r := l.ask(command.Eval(script, keys, args...))
 	return l.granted(g, r, r.OK() && r.Int == 1)
 }
 

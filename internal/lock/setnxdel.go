@@ -9,6 +9,6 @@ func init() {
 
 // setNXForever takes the key for good.
 func setNXForever(l *single, owner string) (Grant, Result) {
-	r := l.do(command.SetNX(l.Key, owner, 0))
+	r := l.ask(command.SetNX(l.Key, owner, 0))
 	return l.granted(Grant{Owner: owner, Forever: true, Nodes: []int{0}}, r, r.OK())
 }

@@ -13,7 +13,7 @@ func init() {
 // setThenExpire takes the key and gives it its expiry in a second command.
 func setThenExpire(l *single, owner string) (Grant, Result) {
 	start := l.now()
-	r := l.do(command.SetNX(l.Key, owner, 0))
+	r := l.ask(command.SetNX(l.Key, owner, 0))
 	if !r.OK() {
 		return l.granted(Grant{}, r, false)
 	}

@@ -37,11 +37,11 @@ func setNXWaitAOF(l *single, owner string) (Grant, Result) {
 // the writes of their own connection; on another one they answer at once.
 func (l *single) setAndWait(owner string, wait command.Command, missing string) (Grant, Result) {
 	g := l.leased(owner, l.now())
-	r := l.do(command.SetNX(l.Key, owner, l.TTL))
+	r := l.ask(command.SetNX(l.Key, owner, l.TTL))
 	if !r.OK() {
 		return l.granted(g, r, false)
 	}
-	r = l.do(wait)
+	r = l.ask(wait)
 	enough := r.OK() && (r.Int >= 1 || len(r.List()) > 0 && r.List()[0] != "0")
 	if l.Mistakes.IgnoreWait || enough {
 		return l.granted(g, r, true)

@@ -9,6 +9,6 @@ func init() {
 // setAnyhow writes the key whether it is there or not.
 func setAnyhow(l *single, owner string) (Grant, Result) {
 	g := l.leased(owner, l.now())
-	r := l.do(command.Set(l.Key, owner, l.TTL))
+	r := l.ask(command.Set(l.Key, owner, l.TTL))
 	return l.granted(g, r, r.OK())
 }

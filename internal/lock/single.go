@@ -32,7 +32,7 @@ var _ Lock = (*single)(nil)
 var (
 	anyMistakes   = Mistakes{TokenFirst: true, LateToken: true, EnterUnheld: true, WaitForEver: true, StaysAtNode: true}
 	ownedMistakes = Mistakes{TokenFirst: true, LateToken: true, EnterUnheld: true, PlainDelete: true, NoCleanup: true,
-		AlwaysReleased: true, WaitForEver: true, StaysAtNode: true}
+		CancelLeaves: true, AlwaysReleased: true, WaitForEver: true, StaysAtNode: true}
 )
 
 // registerSingle registers a lock on one node.
@@ -142,6 +142,12 @@ func (l *single) do(c command.Command) command.Reply {
 	return l.env.Nodes()[0].Do(c.Within(l.wait()))
 }
 
+// ask sends a command by which the client asks for the lock.
+func (l *single) ask(c command.Command) command.Reply {
+	c.Cancellable = true
+	return l.do(c)
+}
+
 // leased is a grant for the TTL, counted from start; without a TTL for ever.
 func (l *single) leased(owner string, start time.Duration) Grant {
 	g := Grant{Owner: owner, Until: l.until(start), Forever: l.TTL == 0, Asked: start}
@@ -155,7 +161,10 @@ func (l *single) leased(owner string, start time.Duration) Grant {
 func (l *single) granted(g Grant, r command.Reply, got bool) (Grant, Result) {
 	switch {
 	case r.Outcome == command.Unknown:
-		l.cleanUp(g) // the key may have been set, or may still be
+		back := l.cleanUp(g) // the key may have been set, or may still be
+		if l.env.Cancelled() && back.Outcome == OK || l.leaves(l.env) {
+			return Grant{}, Result{Outcome: Fail, Err: cancelled}
+		}
 		return Grant{}, Result{Outcome: Info, Err: r.Err()}
 	case r.Outcome == command.Refused:
 		return Grant{}, Result{Outcome: Fail, Err: r.Err()}
@@ -169,17 +178,18 @@ func (l *single) granted(g Grant, r command.Reply, got bool) (Grant, Result) {
 }
 
 // cleanUp takes away what a failed attempt may have left. A value that others write, too,
-// does not tell whose key it is, so such a key stays.
-func (l *single) cleanUp(g Grant) {
-	if !l.Mistakes.NoCleanup && l.constant == "" {
-		compareAndDelete(l, g)
+// does not tell whose key it is, so such a key stays. OK: it was there, and is gone.
+func (l *single) cleanUp(g Grant) (back Result) {
+	if !l.Mistakes.NoCleanup && l.constant == "" && !l.leaves(l.env) {
+		back = compareAndDelete(l, g)
 	}
+	return back
 }
 
 // setNX takes the key with SET NX PX, without a TTL with SET NX.
 func setNX(l *single, owner string) (Grant, Result) {
 	g := l.leased(owner, l.now())
-	r := l.do(command.SetNX(l.Key, owner, l.TTL))
+	r := l.ask(command.SetNX(l.Key, owner, l.TTL))
 	return l.granted(g, r, r.OK())
 }
 

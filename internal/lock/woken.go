@@ -57,7 +57,7 @@ func (l *woken) Await(most time.Duration) {
 		l.isWoken(min(most, l.Span()))
 		return
 	}
-	for end := l.now() + most; l.now() < end && !l.isWoken(end-l.now()); {
+	for end := l.now() + most; l.now() < end && !l.env.Cancelled() && !l.isWoken(end-l.now()); {
 	}
 }
 
@@ -67,9 +67,10 @@ func (l *woken) isWoken(long time.Duration) bool {
 	if wait := l.wait(); wait > 0 {
 		c = c.Within(c.TTL + lateBy + wait)
 	}
+	c.Cancellable = true
 	r := l.env.Nodes()[0].Do(c)
 	if r.Outcome != command.Done { // which may have been at once
-		l.env.Sleep(l.Retry.Wait(l.env, 1))
+		l.env.Wait(l.Retry.Wait(l.env, 1))
 	}
 	return r.OK()
 }

@@ -288,6 +288,14 @@ type slowFault interface {
 	freezeTarget(w world.World) bool
 }
 
+// instant is a fault that is over as soon as it has begun, and may strike again.
+type instant interface{ IsOver() }
+
+func isInstant(f Fault) bool {
+	_, is := f.(instant)
+	return is
+}
+
 // strike lets a fault begin, and end after its length. It returns nil where the
 // fault did not take effect. m is the message that fired it, or nil.
 func (s *Schedule) strike(id int, f Planned, m *world.Message) *activation {
@@ -335,7 +343,7 @@ func (s *Schedule) strike(id int, f Planned, m *world.Message) *activation {
 	}
 	s.startDependents(id, false)
 	switch length := f.Fault.Length(); {
-	case past: // what was to end it happened while it began
+	case past, isInstant(f.Fault): // past: what was to end it happened while it began
 		s.end(id)
 	case healed && !f.When.Stays: // it began while everything else was being lifted
 		s.end(id)

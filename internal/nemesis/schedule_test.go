@@ -98,6 +98,21 @@ func TestOnPointStrikesBeforeTheClientGoesOn(t *testing.T) {
 	})
 }
 
+// A cancel is over as soon as it has begun, so it can come again. Where nothing is under way, it takes no effect.
+func TestCancelsComeAgain(t *testing.T) {
+	play(t, "  - every: 100ms\n    cancel: {client: c2}\n", 1, func(t *testing.T, s *stage) {
+		time.Sleep(250 * time.Millisecond)
+		s.Refuse["cancel c2"] = world.NoAttempt("c2")
+		time.Sleep(100 * time.Millisecond)
+		s.want(t, "cancel c2", "cancel c2", "cancel c2")
+		want := []string{"100ms begin 1 cancel c2", "100ms end 1 cancel c2", "200ms begin 1 cancel c2", "200ms end 1 cancel c2",
+			"300ms failed 1 cancel c2"}
+		if got := s.told(); !slices.Equal(got, want) {
+			t.Errorf("told\n %q, want\n %q", got, want)
+		}
+	})
+}
+
 func TestAnyClientCountsPassingsOfAll(t *testing.T) {
 	play(t, `
   - on: {point: before-write, nth: 2}

@@ -118,6 +118,7 @@ func (s *Setup) NotApplicable(r *program.Ready) string {
 	for _, reason := range []func(*program.Ready) string{
 		s.takesNoLock, s.wantsOtherNodes, s.wantsRedis, s.wantsOtherTTL,
 		s.wantsTokens, s.wantsOwner, s.wantsBusy, s.wantsOneObject, s.wantsOneProcess, s.wantsPermits, s.wantsModes, s.wantsOrder, s.wantsPushes,
+		s.wantsCancels,
 		s.wantsAtLeast, s.wantsExtension,
 		s.wantsLeaseToEnd, s.wantsForgetting,
 		s.wantsMore, s.wantsClocks, s.wantsPoints, s.wantsMessages,
@@ -283,6 +284,15 @@ func (s *Setup) wantsPushes(r *program.Ready) string {
 	for i := range s.Faults.List {
 		if s.Faults.List[i].awaitsPush() && !r.Has(program.Wakes) {
 			return fmt.Sprintf("fault %d waits for a message that wakes a client, and nobody wakes those who wait for it", i+1)
+		}
+	}
+	return ""
+}
+
+func (s *Setup) wantsCancels(r *program.Ready) string {
+	for i := range s.Faults.List {
+		if nemesis.Cancels(s.Faults.List[i].Params) && !r.Has(program.Cancels) {
+			return fmt.Sprintf("fault %d cancels an attempt, and its attempts cannot be cancelled", i+1)
 		}
 	}
 	return ""

@@ -67,7 +67,7 @@ func Describe(c lock.Config, version string) program.Ready {
 	a, _ := lock.Lookup(c.Algorithm)
 	r := program.Ready{
 		Protocol: program.Version, Name: a.Name, Version: version, Homepage: "https://github.com/redlock-sim/redlock-sim",
-		Can:   []program.Ability{program.TellsValidity, program.TellsOwner, program.AsksSentinels, program.KeepsBusy},
+		Can:   []program.Ability{program.TellsValidity, program.TellsOwner, program.AsksSentinels, program.KeepsBusy, program.Cancels},
 		Class: classOf(a), Keys: []string{program.KeyPattern},
 		TTLMin: 1, TTLStep: 1, Points: lock.PointsOn(a.Points, lock.MostNodes),
 	}

@@ -2,6 +2,7 @@ package world
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -63,6 +64,17 @@ type Pauser interface {
 	Pause(target string) error
 	// Resume lets it go on. Resuming what is not paused is no error.
 	Resume(target string) error
+}
+
+// Canceller cancels attempts of clients to get the lock.
+type Canceller interface {
+	// Cancel has the client told that its attempt is cancelled; an error: it has none under way. What comes of the attempt is its answer.
+	Cancel(client string) error
+}
+
+// NoAttempt is the error of Cancel where none is under way.
+func NoAttempt(client string) error {
+	return fmt.Errorf("%s had no attempt to get the lock under way", client)
 }
 
 // Link is the way from a client to a node or the resource, or from a replica to

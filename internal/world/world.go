@@ -308,6 +308,7 @@ type World interface {
 	Close() error
 
 	Pauser
+	Canceller
 	Keeper
 	Network
 	Clocks

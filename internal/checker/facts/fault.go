@@ -16,6 +16,8 @@ type Fault struct {
 	// Strikes are the effects of its impact, or all that there are on its target
 	// where the history does not say what it did.
 	Strikes []history.Strike
+	// Cancelled are the clients whose attempts it cancelled, which strikes nobody.
+	Cancelled []string
 }
 
 // allEffects lists all that a fault can do.
@@ -37,8 +39,9 @@ func (f *Facts) collectFaults() {
 		case history.FaultBegin:
 			ids[e.Value.ID()] = true
 			open[named(e)] = append(open[named(e)], len(f.Faults))
-			f.Faults = append(f.Faults, Fault{Begin: i, End: -1, id: e.Value.ID(), Took: time.Duration(e.Value.Took().V()),
-				Impact: e.Value.Impact(), Strikes: f.strikesOf(e)})
+			fault := Fault{Begin: i, End: -1, id: e.Value.ID(), Took: time.Duration(e.Value.Took().V()), Impact: e.Value.Impact()}
+			fault.Strikes, fault.Cancelled = f.strikesOf(e)
+			f.Faults = append(f.Faults, fault)
 		case history.FaultEnd:
 			if list := open[named(e)]; len(list) > 0 {
 				fault := &f.Faults[list[0]]
@@ -57,12 +60,23 @@ func (f *Facts) collectFaults() {
 }
 
 // strikesOf says what a fault does. One that does not say so, or says what nobody
-// here understands, may do anything to its target.
-func (f *Facts) strikesOf(e *history.Event) []history.Strike {
+// here understands, may do anything to its target. To cancel an attempt strikes nobody.
+func (f *Facts) strikesOf(e *history.Event) (strikes []history.Strike, cancelled []string) {
 	impact := e.Value.Impact()
-	if impact != nil && len(impact.Effects) > 0 &&
-		!slices.ContainsFunc(impact.Effects, func(s history.Strike) bool { return !slices.Contains(allEffects, s.Does) }) {
-		return impact.Effects
+	cancels := func(s history.Strike) bool { return s.Does == history.Cancels }
+	strange := func(s history.Strike) bool { return !cancels(s) && !slices.Contains(allEffects, s.Does) }
+	if impact != nil && len(impact.Effects) > 0 && !slices.ContainsFunc(impact.Effects, strange) {
+		if !slices.ContainsFunc(impact.Effects, cancels) {
+			return impact.Effects, nil
+		}
+		for _, s := range impact.Effects {
+			if cancels(s) {
+				cancelled = append(cancelled, s.Clients...)
+			} else {
+				strikes = append(strikes, s)
+			}
+		}
+		return strikes, cancelled
 	}
 	var whom history.Strike
 	switch target := e.Value.Target(); {
@@ -78,7 +92,7 @@ func (f *Facts) strikesOf(e *history.Event) []history.Strike {
 		all[i] = whom
 		all[i].Does = does
 	}
-	return all
+	return all, nil
 }
 
 // Does reports whether the fault does something of a kind.

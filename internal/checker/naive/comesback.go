@@ -41,8 +41,8 @@ func (t *terms) silence(client string, at int) int {
 		}
 		s := t.strikes(i, history.Silences)
 		impact := t.events[i].Value.Impact()
-		alone := impact != nil && len(impact.Effects) > 0 &&
-			!slices.ContainsFunc(impact.Effects, func(f history.Strike) bool { return f.Does != history.Silences })
+		alone := impact != nil && len(struckBy(&t.events[i])) > 0 &&
+			!slices.ContainsFunc(struckBy(&t.events[i]), func(f history.Strike) bool { return f.Does != history.Silences })
 		link := func(l history.Link) bool { return l.From == client && slices.Contains(t.header.Nodes, l.To) }
 		if alone && slices.ContainsFunc(s.links, link) {
 			latest = i
@@ -58,7 +58,7 @@ func (t *terms) silence(client string, at int) int {
 		}
 		impact := e.Value.Impact()
 		more := impact == nil || len(impact.Effects) == 0 ||
-			slices.ContainsFunc(impact.Effects, func(f history.Strike) bool { return f.Does != history.Silences })
+			slices.ContainsFunc(struckBy(e), func(f history.Strike) bool { return f.Does != history.Silences })
 		if more && (i > latest || t.lasts(i, latest)) {
 			return -1
 		}

@@ -473,7 +473,7 @@ func (t *terms) strikes(i int, does history.Does) (s struck) {
 		}
 		return s
 	}
-	for _, f := range e.Value.Impact().Effects {
+	for _, f := range struckBy(e) {
 		if does == butRefusals && f.Does == history.Refuses || does != anything && does != butRefusals && f.Does != does {
 			continue
 		}
@@ -489,6 +489,16 @@ func (t *terms) strikes(i int, does history.Does) (s struck) {
 	return s
 }
 
+// struckBy are the effects of a fault that says what it does: "To cancel an attempt (`cancels`) strikes nobody."
+func struckBy(e *history.Event) (list []history.Strike) {
+	for _, f := range e.Value.Impact().Effects {
+		if f.Does != history.Cancels {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
 // anything asks for whatever a fault does.
 const anything = history.Does("")
 
@@ -498,4 +508,4 @@ const butRefusals = history.Does("but refusals")
 // Effects are what faults do, as the page lists it.
 var Effects = []history.Does{history.Stops, history.Kills,
 	history.Forgets, history.Delays, history.Silences, history.Drops, history.Breaks,
-	history.Refuses, history.BendsClock, history.Promotes}
+	history.Refuses, history.BendsClock, history.Promotes, history.Cancels}

@@ -26,6 +26,7 @@ type Conversation struct {
 
 // request is one whose answer has not come.
 type request struct {
+	kind Type
 	// grant is that which it is about; 0: none. client is who asks, where there are several.
 	grant  uint64
 	client string
@@ -75,7 +76,17 @@ func (c *Conversation) Ask(m *Message, answer func(Message)) {
 	if m.Type == ReleaseType || m.Type == ForgetType {
 		delete(c.grants, m.Grant)
 	}
-	c.await(m.ID, &request{m.Grant, m.Client, answer})
+	c.await(m.ID, &request{m.Type, m.Grant, m.Client, answer})
+}
+
+// Cancel is the message that cancels the open acquire of a client; false: it has none. It has no answer of its own.
+func (c *Conversation) Cancel(client string) (m Message, open bool) {
+	for id, r := range c.waiting {
+		if r.kind == AcquireType && r.client == client {
+			return Message{Type: CancelType, Client: client, ID: id}, true
+		}
+	}
+	return m, false
 }
 
 func (c *Conversation) await(id uint64, r *request) {

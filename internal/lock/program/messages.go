@@ -28,6 +28,7 @@ const (
 	ReleaseType Type = "release"
 	ExtendType  Type = "extend"
 	ForgetType  Type = "forget"
+	CancelType  Type = "cancel" // an open acquire, which has the same id
 	ClocksType  Type = "clocks" // and back
 	Go          Type = "go"
 )
@@ -100,6 +101,8 @@ const (
 	StaysAtLeast Ability = "at-least"
 	// Wakes: a release wakes those who wait.
 	Wakes Ability = "wakes"
+	// Cancels: the request cancel.
+	Cancels Ability = "cancel"
 	// IsSeveral: the program can be several clients at once, each a thread or task of its process.
 	IsSeveral Ability = "clients"
 )
@@ -108,7 +111,7 @@ const (
 func Abilities() []Ability {
 	return []Ability{TellsValidity, Renews, TellsLoss, Extends, Forgets, TellsToken, TellsOwner, AsksSentinels, AsksCluster, KeepsBusy,
 		SetsUpAgain, DoesWithoutTTL, KeepsOneObject, HasPermits, HasModes, CanUpgrade, KeepsOrder, StaysAtLeast, Wakes,
-		IsSeveral}
+		Cancels, IsSeveral}
 }
 
 // Mode says how a client takes a lock that has readers and writers.

@@ -196,6 +196,17 @@ func (c Client) Upgrade(ctx context.Context, wait time.Duration, reader uint64) 
 	return c.Request(ctx, Message{Type: AcquireType, Client: c.Name, WaitMS: &ms, Upgrades: reader})
 }
 
+// Cancel cancels the acquire that is open, if one is. It does not wait for its answer.
+func (c Client) Cancel() error {
+	c.mu.Lock()
+	m, open := c.Conversation.Cancel(c.Name)
+	c.mu.Unlock()
+	if !open {
+		return nil
+	}
+	return c.send(m)
+}
+
 // Release gives a grant back.
 func (c Client) Release(ctx context.Context, grant uint64) (Answer, error) {
 	return c.Request(ctx, Message{Type: ReleaseType, Client: c.Name, Grant: grant})

@@ -59,6 +59,8 @@ type Command struct {
 	OtherConnection bool
 	// Asking sends ASKING before the command, as a client of a cluster does that was sent on by ASK.
 	Asking bool
+	// Cancellable: it is part of an attempt to get the lock, and when that is cancelled nobody waits for the reply any more.
+	Cancellable bool
 	// Stays lets nobody follow a redirection: the client knows no clusters.
 	Stays bool
 

@@ -83,6 +83,13 @@ func (a *Agent) Do(r Request) Answer {
 	return Answer{Type: history.Fail, Error: fmt.Sprintf("no such operation: %q", r.F)}
 }
 
+// Cancel cancels the acquire that is under way, where the lock is not one that sees it by itself (lock.Env.Cancelled).
+func (a *Agent) Cancel() {
+	if l, is := a.lock.(lock.Canceller); is {
+		l.Cancel()
+	}
+}
+
 func (a *Agent) acquire(r Request) Answer {
 	a.env.Point(workload.BeforeAcquire)
 	ask := a.lock.Acquire

@@ -47,6 +47,8 @@ func (s *scene) Client() string      { return "c1" }
 func (s *scene) Now() time.Duration  { return s.T }
 func (s *scene) Rand() *rand.Rand    { return s.rnd }
 func (s *scene) Sleep(time.Duration) {}
+func (s *scene) Wait(time.Duration)  {}
+func (s *scene) Cancelled() bool     { return false }
 
 func (s *scene) Nodes() []command.Node {
 	var list []command.Node

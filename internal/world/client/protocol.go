@@ -26,6 +26,8 @@ const (
 	// Go lets the client pass the point, or begin the background operation,
 	// that it reported under the same ID.
 	Go MessageType = "go"
+	// Cancel cancels the acquire with this ID, which is answered as ever. If it has been answered, nothing happens.
+	Cancel MessageType = "cancel"
 	// SetClock bends one of the client's clocks; the client answers with
 	// ClockSet. A client that has no such clocks may answer Failed.
 	SetClock MessageType = "clock"

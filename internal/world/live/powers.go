@@ -41,6 +41,15 @@ func (w *World) Resume(target string) error {
 	return p.Resume()
 }
 
+// Cancel cancels the attempt of a client to get the lock.
+func (w *World) Cancel(name string) error {
+	c := w.clients.Named(name)
+	if c == nil {
+		return fmt.Errorf("no client %q", name)
+	}
+	return c.Cancel(name)
+}
+
 // Alive reports whether the target's process runs.
 func (w *World) Alive(target string) bool {
 	p, err := w.party(target)

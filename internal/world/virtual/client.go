@@ -44,6 +44,8 @@ type clientThread struct {
 	*clientHost
 	name  string
 	agent *client.Agent
+	// asks: an attempt to get the lock is under way. cancelled: it has been cancelled.
+	asks, cancelled bool
 }
 
 var _ world.Client = (*clientThread)(nil)
@@ -91,12 +93,25 @@ func (c *clientThread) Do(q client.Request) (a client.Answer) {
 	c.w.touch(c.clientHost.name, true)
 	defer c.w.touch(c.clientHost.name, true)
 	c.awaitRunnable(life)
+	c.asks, c.cancelled = q.F == history.Acquire, false
+	defer func() { c.asks = false }()
 	a = c.agent.Do(q)
 	if a.Type == history.OK && a.Value.Validity().IsSet() {
 		from := max(a.Instant, called)
 		a.Value.Grant.ValidUntil = history.Some(int64(from) + a.Value.Validity().V())
 	}
 	return a
+}
+
+// cancel cancels the attempt that is under way.
+func (c *clientThread) cancel() error {
+	if c.dead || !c.asks || c.cancelled {
+		return world.NoAttempt(c.name)
+	}
+	c.cancelled = true
+	c.agent.Cancel()
+	c.w.s.wakeAll(func(co *coroutine) bool { return co.cancels == c }, byCancel)
+	return nil
 }
 
 // silence is the answer of a client that gives none.
@@ -123,6 +138,15 @@ func (c *clientHost) awaitRunnable(life uint64) {
 		s.park()
 		s.current.owner = nil
 	}
+}
+
+// parkAsking parks a coroutine in the client's code, until the attempt is cancelled if that is under way.
+func (c *clientThread) parkAsking(life uint64) reason {
+	co := c.w.s.current
+	co.cancels = c
+	why := c.parkClient(life)
+	co.cancels = nil
+	return why
 }
 
 // parkClient parks a coroutine in the client's code.
@@ -260,7 +284,16 @@ func (e *env) Process() *lock.Process  { return e.process }
 const bootedBefore = time.Hour
 
 // Sleep waits; a pause of the client lengthens it.
-func (e *env) Sleep(d time.Duration) {
+func (e *env) Sleep(d time.Duration) { e.sleep(d, e.c.parkClient) }
+
+// Wait implements lock.Env.
+func (e *env) Wait(d time.Duration) {
+	if !e.Cancelled() {
+		e.sleep(d, e.c.parkAsking)
+	}
+}
+
+func (e *env) sleep(d time.Duration, park func(life uint64) reason) {
 	if d <= 0 {
 		return
 	}
@@ -269,8 +302,11 @@ func (e *env) Sleep(d time.Duration) {
 		return
 	}
 	s.push(event{at: s.now + d, co: s.current, epoch: s.current.epoch})
-	e.c.parkClient(e.life)
+	park(e.life)
 }
+
+// Cancelled implements lock.Env.
+func (e *env) Cancelled() bool { return e.c.asks && e.c.cancelled }
 
 // Point lets faults strike. Locks pass points often, and mostly the last letter is
 // enough to tell that none of them is meant.
@@ -353,6 +389,9 @@ func (r *remote) Name() string { return r.l.name.To }
 // Do carries a command to the node.
 func (r *remote) Do(cmd command.Command) (reply command.Reply) {
 	l := r.l
+	if cmd.Cancellable && r.e.Cancelled() {
+		return command.RefusedReply(attemptCancelled)
+	}
 	epoch := l.epoch
 	o := sendOptions{conn: l.connect(cmd.OtherConnection), deadline: math.MaxInt64}
 	if cmd.Timeout > 0 {
@@ -361,7 +400,7 @@ func (r *remote) Do(cmd command.Command) (reply command.Reply) {
 	if !watches(&r.watching, o.conn, cmd.Op) {
 		return command.UnknownReply(watcherIsGone)
 	}
-	if r.surely && o.conn.fresh && r.shakeHands(&o) != "" {
+	if r.surely && o.conn.fresh && r.shakeHands(&o, &cmd) != "" {
 		o.conn.hangUp()
 		return command.RefusedReply(client.NotConnected)
 	}
@@ -390,7 +429,7 @@ func watches(watching **connection, conn *connection, op command.Op) bool {
 // sendCommand sends a command over a connection, which may have to introduce itself first.
 func (r *remote) sendCommand(o *sendOptions, cmd *command.Command) (reply command.Reply) {
 	if o.conn.fresh {
-		if why := r.shakeHands(o); why != "" {
+		if why := r.shakeHands(o, cmd); why != "" {
 			return command.UnknownReply(why)
 		}
 	}
@@ -401,11 +440,11 @@ func (r *remote) sendCommand(o *sendOptions, cmd *command.Command) (reply comman
 	return reply
 }
 
-// shakeHands lets a new connection introduce itself, or says why it could not.
-func (r *remote) shakeHands(o *sendOptions) (why string) {
+// shakeHands lets a new connection for a command introduce itself, or says why it could not.
+func (r *remote) shakeHands(o *sendOptions, cmd *command.Command) (why string) {
 	var reply command.Reply
 	o.handshake = true
-	r.roundTrip(o, &command.Command{}, &reply)
+	r.roundTrip(o, &command.Command{Cancellable: cmd.Cancellable}, &reply)
 	if reply.Outcome != command.Done {
 		return reply.Err()
 	}
@@ -424,7 +463,10 @@ type sendOptions struct {
 	deadline time.Duration
 }
 
-const tooLate = "no answer in time"
+const (
+	tooLate          = "no answer in time"
+	attemptCancelled = "the attempt was cancelled"
+)
 
 // roundTrip sends one message and waits for its answer till the deadline. It returns
 // false where the node did not know the script.
@@ -446,7 +488,11 @@ func (r *remote) roundTrip(o *sendOptions, cmd *command.Command, reply *command.
 		if o.deadline < math.MaxInt64 {
 			s.timeout(o.deadline)
 		}
-		why = r.e.c.parkClient(r.e.life) // where the client dies, kill has given the call up
+		park := r.e.c.parkClient
+		if cmd.Cancellable {
+			park = r.e.c.parkAsking
+		}
+		why = park(r.e.life) // where the client dies, kill has given the call up
 	}
 	*reply, known = k.reply, !k.noScript
 	k.giveUp()
@@ -455,6 +501,8 @@ func (r *remote) roundTrip(o *sendOptions, cmd *command.Command, reply *command.
 		return known
 	case byTimer:
 		*reply = command.UnknownReply(tooLate)
+	case byCancel:
+		*reply = command.UnknownReply(attemptCancelled)
 	case byBreak, byStop, byKill, bySignal, byResume:
 		*reply = command.UnknownReply("the connection broke")
 	}

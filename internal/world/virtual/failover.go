@@ -113,7 +113,7 @@ func (f *failover) Do(cmd command.Command) command.Reply {
 		return command.UnknownReply(watcherIsGone)
 	}
 	if o.conn.fresh {
-		if why := r.shakeHands(&o); why != "" { // it has sent no command
+		if why := r.shakeHands(&o, &command.Command{}); why != "" { // it has sent no command
 			f.dialFailed(why)
 			return command.RefusedReply(why)
 		}
@@ -169,7 +169,7 @@ func (f *failover) tryDial() {
 			r := f.server(primary)
 			o := sendOptions{conn: r.l.addConnection(&connection{}), deadline: deadline}
 			o.conn.fresh, o.conn.flows = true, [2]link.Flow{r.l.directions[requests].NewFlow(), r.l.directions[answers].NewFlow()}
-			if why = r.shakeHands(&o); why == "" {
+			if why = r.shakeHands(&o, &command.Command{}); why == "" {
 				f.failed = 0
 				return
 			}

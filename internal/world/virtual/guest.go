@@ -74,6 +74,12 @@ func (m *Machine) Process() []string { return m.c.w.spec.Process(m.c.name) }
 func (m *Machine) Config() lock.Config                { return m.ConfigOf(m.c.name) }
 func (m *Machine) ConfigOf(client string) lock.Config { return m.c.w.spec.LockOf(client) }
 
+// Cancelled reports that the attempt of one of them that is under way has been cancelled.
+func (m *Machine) Cancelled(client string) bool {
+	t := m.c.w.thread(client)
+	return t.asks && t.cancelled
+}
+
 // Now is the run time.
 func (m *Machine) Now() time.Duration { return m.c.w.s.now }
 

@@ -101,6 +101,16 @@ func (w *World) Resume(target string) error {
 	return nil
 }
 
+// Cancel cancels the attempt of a client to get the lock.
+func (w *World) Cancel(name string) error {
+	w.touchAll()
+	c := w.thread(name)
+	if c == nil {
+		return unknownTarget(name)
+	}
+	return c.cancel()
+}
+
 // Alive reports whether the target's process runs.
 func (w *World) Alive(target string) bool {
 	if c := w.client(target); c != nil {

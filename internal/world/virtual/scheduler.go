@@ -65,6 +65,7 @@ const (
 	byStop
 	byKill
 	byResume
+	byCancel
 )
 
 // coroutine carries one activity after the other.
@@ -86,6 +87,8 @@ type coroutine struct {
 	begun uint64
 	// owner is the client in whose code it is parked; nil: in the runner's.
 	owner *clientHost
+	// cancels is the client whose attempt it waits for, if a cancel of that wakes it; nil: none does.
+	cancels *clientThread
 }
 
 // unwound is what parts of a dead client, or of a stopped run, panic with, so
@@ -116,7 +119,7 @@ func (s *scheduler) start(f func(), counted bool) {
 		s.all = append(s.all, c)
 	}
 	s.begun++
-	c.run, c.counted, c.owner, c.begun = f, counted, nil, s.begun
+	c.run, c.counted, c.owner, c.cancels, c.begun = f, counted, nil, nil, s.begun
 	if counted {
 		s.activities++
 	}

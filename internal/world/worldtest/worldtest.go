@@ -160,6 +160,9 @@ func (w *World) Pause(target string) error { return w.set(w.paused, target, true
 // Resume implements world.Pauser.
 func (w *World) Resume(target string) error { return w.set(w.paused, target, false, "resume "+target) }
 
+// Cancel implements world.Canceller.
+func (w *World) Cancel(client string) error { return w.do("cancel %s", client) }
+
 // Kill implements world.Crasher.
 func (w *World) Kill(target string) error { return w.set(w.dead, target, true, "kill "+target) }
 

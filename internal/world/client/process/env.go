@@ -17,6 +17,7 @@ import (
 // commonEnv is what every lock.Env here has: real clocks and real connections.
 type commonEnv struct {
 	clocks
+	attempt
 	name  string
 	nodes []command.Node
 	rand  *rand.Rand
@@ -35,9 +36,17 @@ func newCommonEnv(owner, connection string, seed uint64, nodes []client.Address,
 		if err != nil {
 			return nil, err
 		}
+		n.attempt = &e.attempt
 		e.nodes = append(e.nodes, n)
 	}
 	return e, nil
+}
+
+// addPrimary adds the primary that sentinels name.
+func (e *commonEnv) addPrimary(owner, master string, sentinels []client.Address) {
+	n := newPrimary(owner, master, sentinels, 0)
+	n.attempt = &e.attempt
+	e.nodes = append(e.nodes, n)
 }
 
 // joinClusters makes the nodes of each Redis Cluster one. Where there is none, they stay as they are.
@@ -140,7 +149,7 @@ func newEnv(setup *client.SetupMessage, s *server) (e *env, err error) {
 		e.joinClusters(setup.Clusters, nodes)
 	}
 	if len(setup.Sentinels) > 0 && setup.Lock.Program == nil {
-		e.nodes = append(e.nodes, newPrimary(setup.Client, setup.Master, setup.Sentinels, 0))
+		e.addPrimary(setup.Client, setup.Master, setup.Sentinels)
 	}
 	if c := setup.Consensus; c != nil {
 		e.consensus, err = openStore(setup.Client, *c, 0)

@@ -33,6 +33,8 @@ type node struct {
 	// waits: a dial makes certain that a server answers. A link takes connections in the place of its server, dead or out of
 	// reach as that may be.
 	waits bool
+	// attempt is the acquire whose end Cancellable commands do not outlast; nil: no cancel reaches them.
+	attempt *attempt
 	// patience is how long the latest command may take, in nanoseconds; 0: as long as it wants.
 	patience atomic.Int64
 }
@@ -181,6 +183,13 @@ func (n *node) Do(c command.Command) command.Reply {
 	if why := c.Refusal(); why != "" { // what cannot be sent is not left out
 		return command.RefusedReply(why)
 	}
+	if c.Cancellable && n.attempt != nil {
+		return n.attempt.orCancelled(func() command.Reply { return n.carry(c) })
+	}
+	return n.carry(c)
+}
+
+func (n *node) carry(c command.Command) command.Reply {
 	patience := cmp.Or(c.Timeout, n.timeout)
 	n.patience.Store(int64(patience))
 	ctx, cancel := within(patience)

@@ -274,7 +274,14 @@ func (p *process) loop(lines *bufio.Scanner) error {
 			if m.Request == nil {
 				return errors.New("a request message without a request")
 			}
+			if m.Request.F == history.Acquire {
+				s.env.begin(m.ID)
+			}
 			go s.answer(m.ID, *m.Request)
+		case client.Cancel:
+			if s.env.cancel(m.ID) {
+				s.agent.Cancel()
+			}
 		case client.Rest:
 			return errRest
 		case client.Go:
@@ -296,6 +303,9 @@ func (p *process) loop(lines *bufio.Scanner) error {
 
 func (s *server) answer(id uint64, r client.Request) {
 	a := s.agent.Do(r)
+	if r.F == history.Acquire {
+		s.env.end(id)
+	}
 	if s.program != nil && a.Type == history.Info {
 		select {
 		case <-s.program.Broken(): // the conversation is over, and says why

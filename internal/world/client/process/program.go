@@ -36,6 +36,7 @@ type programLock struct {
 
 var (
 	_ lock.Lock      = (*programLock)(nil)
+	_ lock.Canceller = (*programLock)(nil)
 	_ lock.Forgetter = (*programLock)(nil)
 	_ client.Loser   = (*programLock)(nil)
 	_ program.Events = (*sharedProgram)(nil)
@@ -141,6 +142,9 @@ func (l *programLock) Acquire() (lock.Grant, lock.Result) { return l.Upgrade(loc
 
 // Upgrade implements lock.Upgrader. Without a reader's grant it asks for the lock.
 func (l *programLock) Upgrade(reader lock.Grant) (lock.Grant, lock.Result) {
+	if l.server.env.Cancelled() { // before it was asked
+		return lock.Grant{}, lock.Result{Outcome: lock.Fail, Err: "cancelled"}
+	}
 	a, err := l.asks.Upgrade(context.Background(), l.wait, reader.ID)
 	result := client.ProgramResult(a, err, program.Acquired)
 	if result.Outcome != lock.OK {
@@ -150,6 +154,9 @@ func (l *programLock) Upgrade(reader lock.Grant) (lock.Grant, lock.Result) {
 	defer l.mu.Unlock()
 	return l.grant.Acquired(a), result
 }
+
+// Cancel implements lock.Canceller.
+func (l *programLock) Cancel() { _ = l.asks.Cancel() }
 
 // Extend implements lock.Extender.
 func (l *programLock) Extend(g lock.Grant) (lock.Grant, lock.Result) {

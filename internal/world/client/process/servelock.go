@@ -173,7 +173,7 @@ func (s *servedLock) setUp(m *incoming) error {
 		return err
 	}
 	if len(m.setup.Sentinels) > 0 {
-		common.nodes = append(common.nodes, newPrimary("", m.setup.Master, addresses(m.setup.Sentinels), 0))
+		common.addPrimary("", m.setup.Master, addresses(m.setup.Sentinels))
 	}
 	s.env = &servedEnv{commonEnv: common, lock: s, armed: m.setup.Points}
 	if s.config.NeedsConsensus() {
@@ -269,9 +269,12 @@ func (s *servedLock) handle(m *incoming) error {
 	}
 	switch m.Type {
 	case program.AcquireType:
+		s.env.begin(m.ID)
 		go s.acquire(m.ID, m.Upgrades, program.Duration(*m.WaitMS))
 	case program.ReleaseType:
 		go s.release(m.ID, m.Grant)
+	case program.CancelType:
+		s.env.cancel(m.ID)
 	case program.Go:
 		s.stops.release(m.ID)
 	case program.ClocksType:
@@ -285,23 +288,32 @@ func (s *servedLock) handle(m *incoming) error {
 
 // acquire makes attempts, none of which begins when the time to wait has passed. reader is a grant that is to be upgraded; 0: none.
 func (s *servedLock) acquire(id, reader uint64, wait time.Duration) {
+	defer s.env.end(id)
 	began := machine.Monotonic()
 	for n := 1; ; n++ {
 		result, delay := s.attempt(id, reader, n)
-		if result.Outcome == lock.Fail && (result.Final || n >= s.config.Retry.Attempts || machine.Monotonic()-began+delay >= wait) {
+		if result.Outcome == lock.Fail && s.env.Cancelled() {
+			s.refuse(id, result)
+			return
+		} else if result.Outcome == lock.Fail && (result.Final || n >= s.config.Retry.Attempts || machine.Monotonic()-began+delay >= wait) {
 			result = s.giveUp(id, result)
 		} else if result.Outcome == lock.Fail {
 			s.pass(delay, began+wait)
 			continue
 		}
 		if result.Outcome != lock.OK {
-			s.leave()
-			_ = s.send(answer(id, result, ""))
+			s.refuse(id, result)
 			return
 		}
 		compute(s.config.Busy)
 		return
 	}
+}
+
+// refuse gives up the client's place among those who wait, and answers.
+func (s *servedLock) refuse(id uint64, result lock.Result) {
+	s.leave()
+	_ = s.send(answer(id, result, ""))
 }
 
 // pass passes the time until the next attempt: the delay, or until the client is woken, which the end of its time does.
@@ -310,7 +322,7 @@ func (s *servedLock) pass(delay, end time.Duration) {
 		w.Await(max(end-machine.Monotonic(), time.Millisecond))
 		return
 	}
-	s.env.Sleep(delay)
+	s.env.Wait(delay)
 }
 
 // leave gives up the client's place among those who wait.

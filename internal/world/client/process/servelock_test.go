@@ -59,13 +59,13 @@ func TestLockSaysWhatItIs(t *testing.T) {
 		class        program.Class
 		point, other string
 	}{
-		{lock.Config{Algorithm: "redlock"}, "redlock", "validity owner sentinel busy clients extend token", program.Quorum, "after-node:25",
+		{lock.Config{Algorithm: "redlock"}, "redlock", "validity owner sentinel busy cancel clients extend token", program.Quorum, "after-node:25",
 			"before-extend"},
-		{lock.Config{Algorithm: "watchdog"}, "watchdog", "validity owner sentinel busy clients renew forget token", program.Single,
+		{lock.Config{Algorithm: "watchdog"}, "watchdog", "validity owner sentinel busy cancel clients renew forget token", program.Single,
 			"before-extend", "quorum"},
-		{lock.Config{Algorithm: "none"}, "none", "validity owner sentinel busy clients", program.Other, "", "token"},
+		{lock.Config{Algorithm: "none"}, "none", "validity owner sentinel busy cancel clients", program.Other, "", "token"},
 		{lock.Config{Algorithm: "redlock", Mistakes: lock.Mistakes{PlainDelete: true, NoCleanup: true}},
-			"redlock without release without clean_up", "validity owner sentinel busy clients extend token", program.Quorum, "token", "looked"},
+			"redlock without release without clean_up", "validity owner sentinel busy cancel clients extend token", program.Quorum, "token", "looked"},
 	} {
 		k := beginLock(t, test.config)
 		k.say(hello)
@@ -134,6 +134,29 @@ func TestLockEntersWhenItsWaitIsOver(t *testing.T) {
 	k.say(`{"type":"release","id":2,"grant":1}`)
 	if m := k.hearLock(program.Refused); m.ID != 2 || m.Why != "not ours any more" {
 		t.Errorf("%+v", m)
+	}
+	_ = k.in.Close()
+	if err := k.end(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A client that is cancelled is answered at once, though it would wait for a minute: unknown, if its command was on its way. A cancel of
+// what has been answered is ignored.
+func TestLockIsCancelled(t *testing.T) {
+	node := newFakeNode(t, "$-1\r\n")
+	k := beginLock(t, lock.Config{Algorithm: "set-nx-px"})
+	k.openLock(fmt.Sprintf(options, `{"retry":{"attempts":2,"delay":60000000000}}`, node.place))
+	for id := 1; id <= 2; id++ {
+		k.say(fmt.Sprintf(`{"type":"acquire","id":%d,"wait_ms":100000}`, id))
+		k.say(fmt.Sprintf(`{"type":"cancel","id":%d}`, id))
+		k.say(fmt.Sprintf(`{"type":"cancel","id":%d}`, id))
+		var m program.Message
+		if !k.lines.Scan() || json.Unmarshal(k.lines.Bytes(), &m) != nil || m.ID != uint64(id) || !strings.Contains(m.Why, "cancelled") ||
+			m.Type != program.Refused && m.Type != program.Unknown {
+			t.Errorf("%+v", m)
+		}
+		k.say(fmt.Sprintf(`{"type":"cancel","id":%d}`, id))
 	}
 	_ = k.in.Close()
 	if err := k.end(); err != nil {

@@ -36,6 +36,8 @@ type Process struct {
 	mu      sync.Mutex
 	last    uint64
 	waiting map[uint64]chan client.Message
+	// acquires are the requests by which clients ask for the lock, as long as they have no answer.
+	acquires map[string]uint64
 	// atPoints is how many points it stands at, ownOperations how many operations of its own it has
 	// begun, reports how much it has said of either.
 	atPoints, ownOperations, reports int
@@ -77,8 +79,8 @@ type childProcess struct {
 func startProcess(run *Clients, setups []client.SetupMessage) (*Process, error) {
 	c := &Process{
 		name: setups[0].Client, run: run, setups: setups,
-		waiting: make(map[uint64]chan client.Message),
-		broken:  make(chan struct{}),
+		waiting: make(map[uint64]chan client.Message), acquires: make(map[string]uint64),
+		broken: make(chan struct{}),
 	}
 	if c.childProcess = run.Resting.take(c.hasProgram()); c.childProcess == nil {
 		var err error
@@ -173,6 +175,10 @@ func (c *Process) client(m client.Message) string { return cmp.Or(m.Client, c.na
 func (c Client) Do(r client.Request) client.Answer {
 	id := c.nextID()
 	answered := c.expect(id)
+	if r.F == history.Acquire {
+		c.asks(c.Name, id)
+		defer c.asks(c.Name, 0)
+	}
 	if err := c.send(client.Message{Type: client.Ask, Client: c.named(c.Name), ID: id, Request: &r}); err != nil {
 		return client.Answer{Type: history.Info, Error: err.Error(), Gone: true}
 	}
@@ -185,6 +191,24 @@ func (c Client) Do(r client.Request) client.Answer {
 	case <-c.run.Ctx.Done():
 		return client.Answer{Type: history.Info, Error: "the run was stopped"}
 	}
+}
+
+// asks says which request of a client asks for the lock; 0: none does.
+func (c *Process) asks(client string, id uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.acquires[client] = id
+}
+
+// Cancel cancels the attempt of a client to get the lock.
+func (c *Process) Cancel(name string) error {
+	c.mu.Lock()
+	id := c.acquires[name]
+	c.mu.Unlock()
+	if id == 0 {
+		return world.NoAttempt(name)
+	}
+	return c.send(client.Message{Type: client.Cancel, Client: c.named(name), ID: id})
 }
 
 func (c *Process) nextID() uint64 {

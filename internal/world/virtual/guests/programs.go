@@ -426,6 +426,9 @@ func (p *programClient) Acquire() (lock.Grant, lock.Result) { return p.Upgrade(l
 
 // Upgrade implements lock.Upgrader. Without a reader's grant it asks for the lock.
 func (p *programClient) Upgrade(reader lock.Grant) (lock.Grant, lock.Result) {
+	if p.m.Cancelled(p.name) { // before it was asked
+		return lock.Grant{}, lock.Result{Outcome: lock.Fail, Err: "cancelled"}
+	}
 	ms := program.MS(max(p.wait, program.MinWait))
 	a, err := p.ask(program.Message{Type: program.AcquireType, WaitMS: &ms, Upgrades: reader.ID})
 	result := client.ProgramResult(a, err, program.Acquired)
@@ -433,6 +436,17 @@ func (p *programClient) Upgrade(reader lock.Grant) (lock.Grant, lock.Result) {
 		return lock.Grant{}, result
 	}
 	return p.grant.Acquired(a), result
+}
+
+// Cancel implements lock.Canceller.
+func (p *programClient) Cancel() {
+	named := ""
+	if len(p.clients) > 1 {
+		named = p.name
+	}
+	if m, open := p.talk.Cancel(named); open && p.failed == nil {
+		p.send(m)
+	}
 }
 
 // Extend implements lock.Extender.

@@ -36,6 +36,8 @@ type guest struct {
 	doing atomic.Value
 
 	mu sync.Mutex
+	// asking ends the context of the Acquire that is under way; nil: there is none.
+	asking context.CancelFunc
 	// cleanups are to be called at the end; ended says that it has come.
 	cleanups []func()
 	ended    bool
@@ -56,8 +58,9 @@ type held struct {
 }
 
 var (
-	_ lock.Lock    = (*guest)(nil)
-	_ client.Loser = (*guest)(nil)
+	_ lock.Lock      = (*guest)(nil)
+	_ lock.Canceller = (*guest)(nil)
+	_ client.Loser   = (*guest)(nil)
 )
 
 // tell lets the world do something for the client.
@@ -150,12 +153,32 @@ func (l *guest) call(name string, f func(context.Context)) {
 		l.asked <- func() {
 			l.doing.Store(name)
 			ctx, cancel := context.WithTimeout(l.ctx, wait)
+			l.ask(cancel)
 			f(ctx)
+			l.ask(nil)
 			cancel()
 			l.doing.Store("")
 			l.tell(wake)
 		}
 	})
+}
+
+// ask says how what is under way can be cancelled; nil: nothing is under way.
+func (l *guest) ask(cancel context.CancelFunc) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asking = cancel
+}
+
+// Cancel implements lock.Canceller.
+func (l *guest) Cancel() {
+	l.mu.Lock()
+	cancel := l.asking
+	l.mu.Unlock()
+	if cancel != nil {
+		l.g.stirred = true
+		cancel()
+	}
 }
 
 // awaitOpen lets the client stand until the lock has been opened.
@@ -173,6 +196,9 @@ func (l *guest) awaitOpen() error {
 func (l *guest) Acquire() (lock.Grant, lock.Result) {
 	if err := l.awaitOpen(); err != nil {
 		return lock.Grant{}, lock.Result{Outcome: lock.Fail, Err: err.Error()}
+	}
+	if l.m.Cancelled(l.m.Client()) { // before it was asked
+		return lock.Grant{}, lock.Result{Outcome: lock.Fail, Err: context.Canceled.Error()}
 	}
 	var got Grant
 	var err error

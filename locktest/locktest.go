@@ -162,6 +162,8 @@ const (
 	// HoldMessage and LoseAnswer strike a single message between a client and a node.
 	HoldMessage Kind = "hold-message"
 	LoseAnswer  Kind = "lose-answer"
+	// Cancel cancels the context of an Acquire that is under way.
+	Cancel Kind = "cancel"
 	// The others disturb links.
 	Latency   Kind = "latency"
 	Bandwidth Kind = "bandwidth"
@@ -178,5 +180,5 @@ func Kinds() []Kind { return append(DefaultKinds(), Wipe, NodeClock) }
 
 // DefaultKinds are the kinds of faults that are drawn where Config names none.
 func DefaultKinds() []Kind {
-	return []Kind{Pause, Kill, HoldMessage, LoseAnswer, Latency, Bandwidth, Cut, Hold, Stall, Reset, LimitData, SlowClose}
+	return []Kind{Pause, Kill, Cancel, HoldMessage, LoseAnswer, Latency, Bandwidth, Cut, Hold, Stall, Reset, LimitData, SlowClose}
 }

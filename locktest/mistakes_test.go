@@ -40,6 +40,7 @@ var mistakes = map[string]struct {
 	"renewal_compares": {"redlock-extend", 1, OwnerRelease, []Kind{HoldMessage, Hold, Pause, Stall}, 0},
 	"clean_up":         {"redlock", 3, DeadlockFree, nil, 0},
 	"release_answer":   {"redlock", 3, ToldAtRelease, []Kind{Pause}, 0},
+	"cancel":           {"set-nx-px", 1, NothingStays, []Kind{Cancel}, 0},
 	// The node that keeps the lock counts the tokens, in a second step.
 	"token_after_grant": {"set-nx-px", 1, OrderedTokens, nil, 0},
 	"token_in_time":     {"set-nx-px", 1, HolderServed, []Kind{HoldMessage, Hold}, 300 * time.Millisecond},

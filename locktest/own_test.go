@@ -31,6 +31,8 @@ type ours struct {
 	began time.Time
 	// ended is closed when the process ends.
 	ended chan struct{}
+	// cancelled is closed when the Acquire that is under way is cancelled.
+	cancelled chan struct{}
 	// renewals are those of the latest grant.
 	renewals chan time.Time
 }
@@ -47,7 +49,7 @@ func openOurs(c lock.Config) func(Env) (Lock, error) {
 		for _, n := range e.Nodes {
 			rdb := driver.New(redis.Options{Addr: n.Addr, Dialer: n.Dial, ReadTimeout: -1, WriteTimeout: -1})
 			e.Cleanup(func() { _ = rdb.Close() })
-			o.nodes = append(o.nodes, overGoRedis{n.Name, rdb})
+			o.nodes = append(o.nodes, overGoRedis{o, n.Name, rdb})
 		}
 		own := c // each client has its own
 		own.Key, own.TTL = e.Key, e.TTL
@@ -57,9 +59,17 @@ func openOurs(c lock.Config) func(Env) (Lock, error) {
 	}
 }
 
-func (o *ours) Acquire(context.Context) (Grant, error) {
+func (o *ours) Acquire(ctx context.Context) (Grant, error) {
 	o.using.Lock()
 	defer o.using.Unlock()
+	cancelled := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			close(cancelled)
+		}
+	})
+	o.cancelled = cancelled
+	defer func() { stop(); o.cancelled = nil }()
 	o.renewals = make(chan time.Time, 1000)
 	g, r := o.lock.Acquire()
 	if r.Outcome != lock.OK {
@@ -101,8 +111,26 @@ func (o *ours) Consensus() command.Node { return nil }
 func (o *ours) Process() *lock.Process  { return &lock.Process{} }
 func (o *ours) Spawn(f func())          { go f() }
 func (o *ours) Point(string)            {}
-func (o *ours) Wait(d time.Duration)    { o.Sleep(d) }
-func (o *ours) Cancelled() bool         { return false }
+
+// Cancelled implements lock.Env.
+func (o *ours) Cancelled() bool {
+	select {
+	case <-o.cancelled:
+		return true
+	default:
+		return false
+	}
+}
+
+// Wait implements lock.Env.
+func (o *ours) Wait(d time.Duration) {
+	select {
+	case <-o.cancelled:
+	case <-time.After(d):
+	case <-o.ended:
+		runtime.Goexit()
+	}
+}
 
 // Sleep ends the goroutine with the process: the locks know of no such end.
 func (o *ours) Sleep(d time.Duration) {
@@ -126,6 +154,7 @@ func (o *ours) Background(_ lock.Operation, do func() (lock.Grant, lock.Result),
 
 // overGoRedis is a node.
 type overGoRedis struct {
+	o    *ours
 	name string
 	rdb  *redis.Client
 }
@@ -137,8 +166,22 @@ func (n overGoRedis) Do(c command.Command) command.Reply {
 	if c.Timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
 	}
-	defer cancel()
-	return process.Carry(ctx, n.rdb, c)
+	if !c.Cancellable {
+		defer cancel()
+		return process.Carry(ctx, n.rdb, c)
+	}
+	cancelled := n.o.cancelled
+	reply := make(chan command.Reply, 1) // go-redis does not end a read when its context is cancelled
+	go func() {
+		defer cancel()
+		reply <- process.Carry(ctx, n.rdb, c)
+	}()
+	select {
+	case r := <-reply:
+		return r
+	case <-cancelled:
+		return command.UnknownReply("the attempt was cancelled")
+	}
 }
 
 // settings are those of a built-in lock as a scenario has them.

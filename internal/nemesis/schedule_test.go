@@ -287,7 +287,7 @@ func TestMixIsDrawnFromTheSeed(t *testing.T) {
     every: exp(mean=100ms)
     swarm: false
     kinds: {pause: {for: exp(mean=100ms)}, cut: {weight: 2}, clock: {}, kill: {}, latency: {}, hold: {}, reset: {},
-      bandwidth: {}, limit-data: {}, slow-close: {}, stall: {}, refuse: {}, fill: {}, evict: {}, flush: {}}
+      bandwidth: {}, limit-data: {}, slow-close: {}, stall: {}, refuse: {}, fill: {}, evict: {}, flush: {}, cancel: {}}
 `
 	story := func(seed uint64) (told []string, last time.Duration) {
 		play(t, text, seed, func(_ *testing.T, s *stage) {

@@ -46,7 +46,8 @@ var ErrRefused = errors.New("refused")
 var ErrUnsupported = errors.New("unsupported")
 
 // Acquire gets the lock once more, a new holder each time. The library retries, until
-// ctx ends. Calls may overlap. ctx ends with the call: it is no context for the grant.
+// ctx ends: its time is over, or the attempt is cancelled, of a program that can cancel. Calls may overlap. ctx ends with
+// the call: it is no context for the grant.
 type Acquire func(ctx context.Context) (Grant, error)
 
 // Grant is a lock in hand. Release is needed; zero values of the others: the library does not tell, or cannot.
@@ -89,6 +90,8 @@ type Program struct {
 	// ask to write before it has left (Grant.Upgrade); fair: it serves clients in their order;
 	// at-least: the lock stays for Setup.AtLeast, also if it is released before;
 	// wakes: a release wakes those who wait;
+	// cancel: ctx may be cancelled while an acquire is under way. An error that only says so is no ErrRefused: it does not tell what
+	// became of the attempt;
 	// clients: the program can be several clients at once, for each of which the lock is opened; Once is what they share; and
 	// setup-again: the lock can be opened again, for another trial, after what was given to
 	// Setup.OnClose. math/rand begins anew then, in a program that has the directive

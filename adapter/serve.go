@@ -63,9 +63,10 @@ type server struct {
 	acquire map[string]Acquire // of each client
 	once    *object            // what they share
 	busy    time.Duration
-	grants  map[uint64]Grant // not released
-	closers []func()         // of what open opened
-	passed  uint64           // points
+	grants  map[uint64]Grant              // not released
+	cancels map[uint64]context.CancelFunc // of acquires that are open
+	closers []func()                      // of what open opened
+	passed  uint64                        // points
 	waiting map[uint64]chan struct{}
 }
 
@@ -74,7 +75,7 @@ type server struct {
 // goes to standard error.
 func Serve(p Program, open func(Setup) (Acquire, error)) {
 	s := &server{program: p, open: open, lines: make(chan any, backlog), written: make(chan struct{}),
-		grants: make(map[uint64]Grant), waiting: make(map[uint64]chan struct{})}
+		grants: make(map[uint64]Grant), cancels: make(map[uint64]context.CancelFunc), waiting: make(map[uint64]chan struct{})}
 	go s.write(takeStdout())
 	if err := s.read(os.Stdin); err != nil {
 		s.fail(err)
@@ -117,7 +118,16 @@ func (s *server) handle(m message) error {
 		close(s.waiting[m.ID])
 		delete(s.waiting, m.ID)
 	case m.Type == "acquire" && s.of(m.Client) != nil:
-		go s.get(m)
+		ctx, cancel := context.WithCancel(context.Background())
+		if m.Wait != nil {
+			ctx, cancel = context.WithTimeout(ctx, duration(*m.Wait))
+		}
+		s.cancels[m.ID] = cancel
+		go s.get(ctx, m)
+	case m.Type == "cancel":
+		if cancel, open := s.cancels[m.ID]; open {
+			cancel()
+		}
 	case m.Type == "forget":
 		go s.forget(m)
 	case m.Type == "release", m.Type == "extend":
@@ -230,12 +240,8 @@ func (s *server) point(client, name string) {
 	<-pass
 }
 
-func (s *server) get(m message) {
-	ctx, cancel := context.WithCancel(context.Background())
-	if m.Wait != nil {
-		ctx, cancel = context.WithTimeout(ctx, duration(*m.Wait))
-	}
-	defer cancel()
+func (s *server) get(ctx context.Context, m message) {
+	defer s.closed(m.ID)
 	s.mu.Lock()
 	acquire := s.of(m.Client)
 	if m.Upgrades != 0 {
@@ -253,6 +259,14 @@ func (s *server) get(m message) {
 		defer func() { go s.watch(m.ID, g) }()
 	}
 	s.answer(m.ID, "acquired", g, err)
+}
+
+// closed says that an acquire is answered: nothing cancels it any more.
+func (s *server) closed(id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cancels[id]()
+	delete(s.cancels, id)
 }
 
 // upgrade is how a reader asks to write beside a grant. The caller holds mu.

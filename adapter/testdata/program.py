@@ -6,7 +6,7 @@ import time
 import weakref
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "sdk", "python"))
-from sim_adapter import Grant, Program, Refused, Unsupported, serve  # noqa: E402
+from sim_adapter import Grant, Program, Refused, Unsupported, on_cancel, serve  # noqa: E402
 
 
 closed, collected, objects = [], [], []
@@ -38,7 +38,9 @@ def open_lock(setup):
         if setup.key == "doubt":
             raise OSError("timeout")
         if setup.key == "block":
-            threading.Event().wait(wait)
+            cancelled = threading.Event()
+            on_cancel(cancelled.set)
+            cancelled.wait(wait)
             refuse()
         if setup.key == "print":
             print("a library's noise")

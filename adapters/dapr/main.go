@@ -29,7 +29,7 @@ func main() {
 	flag.Parse()
 	p := adapter.Program{Name: "dapr", Version: adapter.ModuleVersion("github.com/dapr/components-contrib"),
 		Homepage: "https://github.com/dapr/components-contrib", About: "lock.redis; client go-redis, the timeouts and retries of the component",
-		Class: "single", Keys: []string{"{key}"}, Can: []string{"owner", "setup-again"}, TTLMin: 1000, TTLStep: 1000}
+		Class: "single", Keys: []string{"{key}"}, Can: []string{"owner", "setup-again", "cancel"}, TTLMin: 1000, TTLStep: 1000}
 	if *tuned {
 		p.Name, p.About = "dapr-tuned", "lock.redis; client go-redis, the timeout of setup, redisMaxRetries -1"
 	}

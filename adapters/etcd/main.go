@@ -17,7 +17,7 @@ func main() {
 	adapter.Serve(adapter.Program{Name: "etcd-concurrency", Version: adapter.ModuleVersion("go.etcd.io/etcd/client/v3"),
 		Homepage: "https://pkg.go.dev/go.etcd.io/etcd/client/v3/concurrency", Class: "session", Store: "etcd",
 		About: "concurrency.Mutex of a concurrency.Session; client clientv3, its own retries",
-		Can:   []string{"renew", "lost", "token", "fair"}, TTLMin: 1000, TTLStep: 1000}, open)
+		Can:   []string{"renew", "lost", "token", "fair", "cancel"}, TTLMin: 1000, TTLStep: 1000}, open)
 }
 
 func open(s adapter.Setup) (adapter.Acquire, error) {

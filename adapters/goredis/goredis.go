@@ -2,6 +2,7 @@
 package goredis
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -105,10 +106,13 @@ func (d *Doubts) ReportResult(err error) {
 }
 
 // Watch begins to watch an operation. The function that it returns makes a refusal of the
-// library's error, if every reply since then has arrived.
+// library's error, if every reply since then has arrived, and it says more than that the operation was cancelled.
 func (d *Doubts) Watch() (refused func(error) error) {
 	before := d.n.Load()
 	return func(err error) error {
+		if errors.Is(err, context.Canceled) {
+			return err
+		}
 		if d.n.Load() != before {
 			return fmt.Errorf("%w; some reply did not arrive", err)
 		}

@@ -30,7 +30,7 @@ func main() {
 	adapter.Serve(adapter.Program{Name: "go-zero", Version: adapter.ModuleVersion("github.com/zeromicro/go-zero"),
 		Homepage: "https://github.com/zeromicro/go-zero", About: about,
 		Class: "single", Keys: []string{"{key}"}, TTLMin: 1000, TTLStep: 1000, TTLExtra: 500,
-		Can: []string{"one-object", "cluster"}}, open)
+		Can: []string{"one-object", "cluster", "cancel"}}, open)
 }
 
 func open(s adapter.Setup) (adapter.Acquire, error) {
@@ -133,6 +133,9 @@ func (d *doubts) ProcessPipelineHook(next red.ProcessPipelineHook) red.ProcessPi
 func (d *doubts) watch() (sure func(error) error) {
 	before := d.n.Load()
 	return func(err error) error {
+		if errors.Is(err, context.Canceled) {
+			return err
+		}
 		if d.always || d.n.Load() != before {
 			return fmt.Errorf("%w; some reply did not arrive", err)
 		}

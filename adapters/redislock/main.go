@@ -23,7 +23,7 @@ func main() {
 	flag.Parse()
 	p := adapter.Program{Name: "redislock", Version: adapter.ModuleVersion("github.com/bsm/redislock"),
 		Homepage: "https://github.com/bsm/redislock", Class: "single", Keys: []string{"{key}"}, About: goredis.About("redislock.Lock", *tuned),
-		Can: []string{"extend", "owner", "sentinel", "cluster", "setup-again"}}
+		Can: []string{"extend", "owner", "sentinel", "cluster", "setup-again", "cancel"}}
 	if *tuned {
 		p.Name = "redislock-tuned"
 	}

@@ -24,7 +24,7 @@ func main() {
 	p := adapter.Program{Name: "redsync", Version: adapter.ModuleVersion("github.com/go-redsync/redsync/v4"),
 		Homepage: "https://github.com/go-redsync/redsync", Class: "quorum", Keys: []string{"{key}"},
 		About: goredis.About("redsync.Mutex", *tuned),
-		Can:   []string{"validity", "extend", "owner", "sentinel", "cluster", "setup-again", "one-object"}}
+		Can:   []string{"validity", "extend", "owner", "sentinel", "cluster", "setup-again", "one-object", "cancel"}}
 	if *tuned {
 		p.Name = "redsync-tuned"
 	}

@@ -15,7 +15,7 @@ func main() {
 	adapter.Serve(adapter.Program{Name: "rueidislock", Version: adapter.ModuleVersion("github.com/redis/rueidis"),
 		Homepage: "https://github.com/redis/rueidis/tree/main/rueidislock", Class: "single",
 		About: "rueidislock.Locker, KeyMajority 1; client rueidis, its own timeouts and retries",
-		Keys:  []string{"rueidislock:0:{key}"}, Can: []string{"renew", "lost", "sentinel", "cluster", "wakes", "clients"}}, open)
+		Keys:  []string{"rueidislock:0:{key}"}, Can: []string{"renew", "lost", "sentinel", "cluster", "wakes", "clients", "cancel"}}, open)
 }
 
 func open(s adapter.Setup) (adapter.Acquire, error) {

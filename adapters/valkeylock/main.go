@@ -15,7 +15,7 @@ func main() {
 	adapter.Serve(adapter.Program{Name: "valkeylock", Version: adapter.ModuleVersion("github.com/valkey-io/valkey-go"),
 		Homepage: "https://github.com/valkey-io/valkey-go/tree/main/valkeylock", Class: "single",
 		About: "valkeylock.Locker, KeyMajority 1; client valkey-go, its own timeouts and retries",
-		Keys:  []string{"valkeylock:0:{key}"}, Can: []string{"renew", "lost", "sentinel", "cluster", "wakes", "clients"}}, open)
+		Keys:  []string{"valkeylock:0:{key}"}, Can: []string{"renew", "lost", "sentinel", "cluster", "wakes", "clients", "cancel"}}, open)
 }
 
 func open(s adapter.Setup) (adapter.Acquire, error) {

@@ -158,6 +158,19 @@ class Grant:
                 _send({**line, "grant": self._number})
 
 
+def on_cancel(cancel: Callable[[], Any]) -> None:
+    """Inside an acquire, of a program that says cancel: has cancel called if the acquire is cancelled, from another thread; at once, if it
+    has been. An exception that only says so is not Refused: it does not tell what became of the attempt."""
+    number = getattr(_this, "id", None)
+    with _open_mutex:
+        if number not in _open:
+            return
+        if _open[number] is not None:
+            _open[number].append(cancel)
+            return
+    cancel()
+
+
 _lines: "queue.Queue[Optional[dict]]" = queue.Queue(BACKLOG)  # None ends them
 _written = threading.Event()
 _acquire: dict = {}  # what open_lock returned, for each client
@@ -168,6 +181,9 @@ _grants: dict = {}  # not released
 _closers: list = []  # of what open_lock opened
 _busy: Any = None  # keeps busy what the user's code would run in
 _points = itertools.count(1)
+_open: dict = {}  # for each open acquire what a cancel of it calls; None: it has been cancelled
+_open_mutex = threading.Lock()
+_this = threading.local()  # id: that of the acquire in which a thread is
 _waiting: dict = {}  # an event for each point where a thread waits
 
 
@@ -218,7 +234,16 @@ def _handle(program, open_lock, work, m):
     elif kind == "go" and m["id"] in _waiting:
         _waiting.pop(m["id"]).set()
     elif kind == "acquire" and _acquire:
+        with _open_mutex:
+            _open[m["id"]] = []
         _run(m, _get)
+    elif kind == "cancel":
+        with _open_mutex:
+            calls = _open.get(m["id"]) or []
+            if m["id"] in _open:
+                _open[m["id"]] = None
+        for call in calls:
+            call()
     elif kind in ("release", "extend", "forget"):
         _run(m, {"release": _release, "extend": _extend, "forget": _forget}[kind])
     else:
@@ -281,10 +306,18 @@ def _seconds(of, name):
 
 
 def _answer(m, action):
+    _this.id = m["id"]
     try:
         action(m)
     except Exception as err:
+        _close(m)
         _send({"type": "refused" if isinstance(err, Refused) else "unknown", "id": m["id"], "why": f"{err!r}"})
+
+
+def _close(m):
+    """An acquire is about to be answered: nothing cancels it any more."""
+    with _open_mutex:
+        _open.pop(m["id"], None)
 
 
 def _get(m):
@@ -294,6 +327,7 @@ def _get(m):
         if acquire is None:
             raise Refused("this grant cannot be upgraded")
     grant = acquire(_seconds(m, "wait_ms"))
+    _close(m)
     line = _promise({"type": "acquired", "id": m["id"]}, grant.until)
     if grant.owner is not None:
         owner = grant.owner if isinstance(grant.owner, bytes) else str(grant.owner).encode()

@@ -80,6 +80,8 @@ var checks = []check{
 	{name: "dead-node", title: "goes on though a node is dead", ofLock: true, guarantee: deadMinority, inRedis: true, run: deadNode},
 	{name: "lost-answer", title: "refuses no lock whose key stays, where an answer was lost", ofLock: true, guarantee: progress, inRedis: true,
 		atKeys: true, virtual: "in real time no single answer is lost", run: lostAnswer},
+	{name: "cancel", title: "answers soon when it is cancelled, and leaves nothing behind", ofLock: true, guarantee: progress,
+		needs: program.Cancels, atKeys: true, run: cancelled},
 	{name: AgainCheck, title: "begins anew when it is set up again", needs: program.SetsUpAgain, inRedis: true, run: setsUpAgain},
 	{name: "no-ttl", title: "without a TTL, its keys have no end, and its release frees it", ofLock: true, guarantee: withoutTTL,
 		needs: program.DoesWithoutTTL, inRedis: true, atKeys: true, run: doesWithoutTTL},

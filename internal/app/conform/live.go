@@ -212,6 +212,28 @@ func (p *liveProgram) ask(ctx context.Context, m program.Message, within time.Du
 	return p.Request(bounded, m)
 }
 
+func (p *liveProgram) open(m program.Message) func() (program.Answer, bool, error) {
+	type came struct {
+		program.Answer
+		err error
+	}
+	answer := make(chan came, 1)
+	p.posted.Go(func() {
+		a, err := p.Request(context.Background(), m)
+		answer <- came{a, err}
+	})
+	return func() (program.Answer, bool, error) {
+		select {
+		case c := <-answer:
+			return c.Answer, true, c.err
+		default:
+			return program.Answer{}, false, nil
+		}
+	}
+}
+
+func (p *liveProgram) cancel() { _ = program.Client{Program: p.Program}.Cancel() }
+
 func (p *liveProgram) post(m program.Message) {
 	p.posted.Go(func() { _, _ = p.Request(context.Background(), m) })
 }

@@ -41,6 +41,9 @@ type running interface {
 	describes() *program.Ready
 	setUp(ctx context.Context, s program.Setup, within time.Duration) error
 	ask(ctx context.Context, m program.Message, within time.Duration) (program.Answer, error)
+	// open sends a request. answer says what came of it, if done; cancel cancels the acquire that is open.
+	open(m program.Message) (answer func() (a program.Answer, done bool, err error))
+	cancel()
 	// post sends a request whose answer nobody waits for.
 	post(m program.Message)
 	// why is why the conversation has ended; nil: it goes on.

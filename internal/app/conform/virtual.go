@@ -209,6 +209,32 @@ func (p *virtualProgram) ask(_ context.Context, m program.Message, within time.D
 	return a, err
 }
 
+func (p *virtualProgram) open(m program.Message) func() (program.Answer, bool, error) {
+	asked, answered := p.v.Now(), false
+	var a program.Answer
+	var err error
+	p.talk.Ask(&m, func(got program.Message) {
+		a, err = program.AnswerTo(m, got, asked, p.v.Latest())
+		answered = true
+	})
+	p.send(m)
+	return func() (program.Answer, bool, error) {
+		switch why := p.v.Unknown(); {
+		case why != nil:
+			return a, false, why
+		case !answered && p.failed != nil:
+			return a, false, p.failed
+		}
+		return a, answered, err
+	}
+}
+
+func (p *virtualProgram) cancel() {
+	if m, open := p.talk.Cancel(""); open {
+		p.send(m)
+	}
+}
+
 func (p *virtualProgram) post(m program.Message) {
 	p.talk.Ask(&m, func(program.Message) {})
 	p.send(m)

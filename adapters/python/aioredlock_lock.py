@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
 """The lock program of aioredlock."""
-from libraries import use
+from libraries import event_loop, use
 
 use("aioredlock", "aioredlock")
-import asyncio  # noqa: E402
-import threading  # noqa: E402
 from importlib.metadata import version  # noqa: E402
 
 from aioredlock import Aioredlock  # noqa: E402
@@ -14,11 +12,7 @@ DELAY = 0.2  # s between two tries, by default, more or less 0.1
 
 
 def open_lock(setup):
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, daemon=True).start()
-
-    def run(coroutine):
-        return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+    run = event_loop()
 
     async def make():
         return Aioredlock([{"host": n.host, "port": n.port, **({"password": n.password} if n.password else {})} for n in setup.nodes])
@@ -38,5 +32,5 @@ def open_lock(setup):
     return acquire
 
 
-serve(Program("aioredlock", version("aioredlock"), kind="quorum", keys=["{key}"], can=["extend", "owner"],
+serve(Program("aioredlock", version("aioredlock"), kind="quorum", keys=["{key}"], can=["extend", "owner", "cancel"],
               homepage="https://github.com/joanvila/aioredlock", about=f"client aioredis {version('aioredis')} with its defaults"), open_lock)

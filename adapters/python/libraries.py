@@ -17,6 +17,31 @@ def use(package, folder="python"):
         sys.exit(f"{package} is not in {sys.path[0]}: make libraries")
 
 
+def event_loop():
+    """An event loop of asyncio in a thread of its own. What is returned runs a coroutine in it, in a task that a cancel of the acquire cancels,
+    and waits for its end."""
+    import asyncio
+    import threading
+
+    from sim_adapter import on_cancel
+
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+
+    async def start(coroutine):
+        return asyncio.ensure_future(coroutine)
+
+    async def end(task):
+        return await task
+
+    def run(coroutine):
+        task = asyncio.run_coroutine_threadsafe(start(coroutine), loop).result()
+        on_cancel(lambda: loop.call_soon_threadsafe(task.cancel))
+        return asyncio.run_coroutine_threadsafe(end(task), loop).result()
+
+    return run
+
+
 # The errors of a node that has done nothing, and after which redis-py sends the same again.
 NOT_DONE = ("NoScriptError", "MovedError", "AskError", "TryAgainError", "ClusterDownError")
 

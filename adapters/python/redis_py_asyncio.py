@@ -1,11 +1,8 @@
 #!/usr/bin/env python3
 """The lock program of redis-py's redis.asyncio.lock.Lock."""
-from libraries import one_store, use
+from libraries import event_loop, one_store, use
 
 use("redis")
-import asyncio  # noqa: E402
-import threading  # noqa: E402
-
 import redis  # noqa: E402
 import redis.asyncio  # noqa: E402
 from redis.asyncio.cluster import ClusterNode, RedisCluster  # noqa: E402
@@ -44,12 +41,7 @@ async def connect(setup):
 
 def open_lock(setup):
     one_store(setup)
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, daemon=True).start()
-
-    def run(coroutine):
-        return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
-
+    run = event_loop()
     client = run(connect(setup))
 
     def acquire(wait):
@@ -71,5 +63,5 @@ def open_lock(setup):
     return acquire
 
 
-serve(Program("redis-py asyncio", redis.__version__, kind="single", keys=["{key}"], can=["extend", "owner", "sentinel", "cluster", "no-ttl", "one-object"],
+serve(Program("redis-py asyncio", redis.__version__, kind="single", keys=["{key}"], can=["extend", "owner", "sentinel", "cluster", "no-ttl", "one-object", "cancel"],
               homepage="https://github.com/redis/redis-py", about="redis.asyncio.lock.Lock; socket_timeout as in setup, its own retries"), open_lock)

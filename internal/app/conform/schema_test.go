@@ -150,7 +150,7 @@ func TestSchemaKnowsTheWords(t *testing.T) {
 	messages := slices.DeleteFunc(slices.Collect(maps.Keys(list)), func(name string) bool { return !strings.Contains(name, ".") })
 	same("messages", messages, slices.Concat(
 		prefixed("to.", program.Hello, program.SetupType,
-			program.AcquireType, program.ReleaseType, program.ExtendType, program.ForgetType, program.ClocksType, program.Go),
+			program.AcquireType, program.ReleaseType, program.ExtendType, program.ForgetType, program.CancelType, program.ClocksType, program.Go),
 		prefixed("from.", program.ReadyType, program.SetUp, program.Unsupported,
 			program.Acquired, program.Released, program.Extended, program.Forgotten, program.Refused, program.Unknown,
 			program.ClocksType, program.Renewed, program.Lost, program.Point, program.Error),

@@ -28,8 +28,10 @@ final class SpringProgram {
         var factory = factory(setup, client);
         factory.afterPropertiesSet();
         if ((Object) factory instanceof Lifecycle cycle) cycle.start(); // since Spring Data 3
-        try (var connection = factory.getConnection()) {
+        try {
+            var connection = factory.getConnection(); // AutoCloseable since Spring Data 2.2 alone
             connection.ping();
+            connection.close();
         } catch (RuntimeException err) {
             System.err.println("not connected: " + err);
         }

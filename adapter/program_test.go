@@ -668,7 +668,8 @@ func TestRequestsOverlap(t *testing.T) {
 // TestCancel: a cancelled acquire ends, and no other. A cancel of what was answered is ignored.
 func TestCancel(t *testing.T) {
 	inEach(t, func(t *testing.T, language string) {
-		if language != "go" && language != "python" {
+		says := map[string]string{"go": "refused", "python": "refused", "java": "unknown"}[language] // Java's is interrupted
+		if says == "" {
 			t.Skip("its programs cannot cancel")
 		}
 		p := opened(t, language, "block")
@@ -676,7 +677,7 @@ func TestCancel(t *testing.T) {
 			p.say(fmt.Sprintf(`{"type":"acquire","id":%d,"wait_ms":100000}`, 10*id))
 			p.say(fmt.Sprintf(`{"type":"acquire","id":%d,"wait_ms":100000}`, 10*id+1))
 			p.say(fmt.Sprintf(`{"type":"cancel","id":%d}`, 10*id+1))
-			if got := p.hear("refused"); got["id"] != float64(10*id+1) {
+			if got := p.hear(says); got["id"] != float64(10*id+1) {
 				t.Errorf("the acquire that was cancelled: %v", got)
 			}
 			p.say(fmt.Sprintf(`{"type":"cancel","id":%d}`, 10*id+1))

@@ -12,7 +12,7 @@ final class CuratorProgram {
     public static void main(String[] args) {
         SimAdapter.serve(new SimAdapter.Program("Curator InterProcessMutex", Library.version(InterProcessMutex.class), "session", "{key}")
                 .with("store", "zookeeper").with("ttl_min_ms", 200).with("homepage", "https://curator.apache.org")
-                .with("about", "ExponentialBackoffRetry(1000, 3), as its documentation has it; the session's timeout is the TTL").can("renew", "lost", "fair", "setup-again"), setup -> {
+                .with("about", "ExponentialBackoffRetry(1000, 3), as its documentation has it; the session's timeout is the TTL").can("renew", "lost", "fair", "setup-again", "cancel"), setup -> {
             var held = ConcurrentHashMap.<SimAdapter.Grant>newKeySet();
             var client = connect(setup, held);
             setup.onClose(client);

@@ -16,7 +16,7 @@ final class CuratorSemaphoreProgram {
         SimAdapter.serve(new SimAdapter.Program("Curator InterProcessSemaphoreV2", Library.version(InterProcessSemaphoreV2.class), "session", "{key}")
                 .with("store", "zookeeper").with("ttl_min_ms", 200).with("homepage", "https://curator.apache.org")
                 .with("about", "one lease; ExponentialBackoffRetry(1000, 3); the session's timeout is the TTL"
-                        + (interrupts ? "; a client gives up by an interrupt" : "")).can("renew", "lost"), setup -> {
+                        + (interrupts ? "; a client gives up by an interrupt" : "")).can("renew", "lost", "cancel"), setup -> {
             var held = ConcurrentHashMap.<SimAdapter.Grant>newKeySet();
             var client = CuratorProgram.connect(setup, held);
             setup.onClose(client);

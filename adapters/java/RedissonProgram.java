@@ -32,6 +32,7 @@ final class RedissonProgram {
         else if (kind.equals("fair lock")) program.can("fair", "sentinel", "cluster", "wakes");
         else program.can("sentinel", "cluster");
         if (renews) program.can("renew");
+        if (!multi) program.can("cancel"); // lock() of the MultiLock cannot be interrupted
         if (kind.equals("RLock")) program.can("wakes", "clients");
         SimAdapter.serve(program.with("homepage", "https://github.com/redisson/redisson").with("about", "Redisson's own client with its defaults"), setup -> {
             boolean several = setup.nodes().size() > 1 && !"cluster".equals(setup.topology());

@@ -56,7 +56,7 @@ public final class SimAdapter {
 
         /** What it can, beside what was said before: validity, renew, lost, extend, forget, token, owner, busy, setup-again, sentinel,
          *  no-ttl (a ttl of null is none), one-object (the lock object is what Setup.lockObject gives), permits (Setup.permits is how many clients may
-         *  hold the lock at once), modes (the lock has readers and writers, and with Setup.shared the client is a reader), fair (it serves clients in the order in which they ask), at-least (the lock stays for Setup.atLeast, also if it is released before), wakes (a release wakes those who wait), clients (the program can be several clients: the lock is opened for each of them, and each has one thread). */
+         *  hold the lock at once), modes (the lock has readers and writers, and with Setup.shared the client is a reader), fair (it serves clients in the order in which they ask), at-least (the lock stays for Setup.atLeast, also if it is released before), wakes (a release wakes those who wait), cancel (the thread of an acquire may be interrupted; an InterruptedException does not tell what became of the attempt), clients (the program can be several clients: the lock is opened for each of them, and each has one thread). */
         public Program can(String... can) {
             this.can.addAll(List.of(can));
             return with("can", this.can);
@@ -182,6 +182,7 @@ public final class SimAdapter {
     private static final CountDownLatch WRITTEN = new CountDownLatch(1);
     private static final Map<Long, Grant> GRANTS = new ConcurrentHashMap<>(); // not released
     private static final Deque<AutoCloseable> CLOSERS = new ConcurrentLinkedDeque<>();
+    private static final Map<Long, Attempt> ATTEMPTS = new ConcurrentHashMap<>(); // the acquires that have no answer
     private static final Map<Long, CountDownLatch> WAITING = new ConcurrentHashMap<>(); // one for each point where a thread waits
     private static final AtomicLong POINTS = new AtomicLong();
     private static final Map<String, Client> CLIENTS = new ConcurrentHashMap<>(); // by their names
@@ -239,8 +240,12 @@ public final class SimAdapter {
             WAITING.remove(id(m, "id")).countDown();
         } else if ("acquire".equals(kind) && client(m) != null) {
             var client = client(m);
+            ATTEMPTS.put(id(m, "id"), new Attempt());
             if (client.calls == null) start(() -> hold(m));
             else client.calls.add(() -> answer(m.get("id"), () -> get(m)));
+        } else if ("cancel".equals(kind)) {
+            var attempt = ATTEMPTS.get(id(m, "id"));
+            if (attempt != null) attempt.cancel();
         } else if ("release".equals(kind) || "extend".equals(kind) || "forget".equals(kind)) {
             call(m);
         } else {
@@ -308,6 +313,27 @@ public final class SimAdapter {
         }
     }
 
+    /** An acquire. A cancel interrupts the thread that it is in, once it is in one, and no other time of that thread. */
+    private static final class Attempt {
+        private Thread thread;
+        private boolean cancelled;
+
+        synchronized void begin() {
+            thread = Thread.currentThread();
+            if (cancelled) thread.interrupt();
+        }
+
+        synchronized void cancel() {
+            cancelled = true;
+            if (thread != null) thread.interrupt();
+        }
+
+        synchronized void end() {
+            thread = null;
+            Thread.interrupted();
+        }
+    }
+
     /** Who asks: the one that is named, or the only one. */
     private static Client client(Map<String, Object> m) {
         var named = m.get("client");
@@ -339,7 +365,15 @@ public final class SimAdapter {
     }
 
     private static BlockingQueue<Runnable> get(Map<String, Object> m) throws Exception {
-        var grant = client(m).lock.acquire(number(m, "wait_ms"));
+        Grant grant;
+        var attempt = ATTEMPTS.get(id(m, "id"));
+        attempt.begin();
+        try {
+            grant = client(m).lock.acquire(number(m, "wait_ms"));
+        } finally {
+            attempt.end();
+            ATTEMPTS.remove(id(m, "id"));
+        }
         var acquired = promise(line("acquired", "id", m.get("id")), grant.until);
         if (grant.owner != null) acquired.put("owner_b64", Base64.getEncoder().encodeToString(grant.owner));
         if (grant.token != null) acquired.put("token", grant.token);

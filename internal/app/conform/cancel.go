@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 )
 
-const mendCancel = "end the library's call when the request is cancelled, as its users do (a context, an interrupt, a task that is cancelled); " +
-	`or do not say that the program can "cancel"`
+const mendCancel = "end the library's call when the request is cancelled, as its users do " +
+	`(a context, an interrupt, a task that is cancelled); or do not say that the program can "cancel"`
 
 // How c2 is cancelled while it asks for a lock that nobody has: a little later each time, until it has the lock by then.
 const (
@@ -42,7 +42,8 @@ func cancelled(ctx context.Context, s *suite) error {
 	case !s.inTime(h) && !s.ready.Has(program.Renews):
 		return errLate
 	case waits.Type == program.Acquired:
-		return c2.finding("c2 was cancelled while it waited for the lock that c1 held, and got it", "refused or unknown, as long as c1 holds it", "")
+		return c2.finding("c2 was cancelled while it waited for the lock that c1 held, and got it",
+			"refused or unknown, as long as c1 holds it", "")
 	}
 	if err := s.give(ctx, c1, h); err != nil {
 		return err
@@ -66,7 +67,8 @@ func cancelled(ctx context.Context, s *suite) error {
 	return nil
 }
 
-// cancelsAsking cancels a client while it asks for a lock that nobody has. If it is not known what came of that, the key may stay for a TTL.
+// cancelsAsking cancels a client while it asks for a lock that nobody has. If it is not known what came of that, the key may stay for a
+// TTL.
 func (s *suite) cancelsAsking(ctx context.Context, c *client) error {
 	for n := range mostLater {
 		a, early, err := s.cancels(ctx, c, time.Duration(n)*laterBy)
@@ -133,7 +135,9 @@ func (s *suite) leavesNothing(ctx context.Context, c *client, a program.Answer, 
 	if err != nil || gone {
 		return err
 	}
-	return c.finding(fmt.Sprintf("%s was cancelled %s, and said refused; %v later a key of the lock is there: %s", c.name, when, s.ttl()/8, texts(left)),
+	return c.finding(fmt.Sprintf("%s was cancelled %s, and said refused; %v later a key of the lock is there: %s",
+		c.name, when, s.ttl()/8, texts(left)),
 		"no key: refused says that nothing of the attempt stays",
-		"take back what the attempt has set, with a context of its own; or say unknown, if the library only says that it was cancelled").against(progress)
+		"take back what the attempt has set, with a context of its own; "+
+			"or say unknown, if the library only says that it was cancelled").against(progress)
 }

@@ -292,12 +292,11 @@ func (s *servedLock) acquire(id, reader uint64, wait time.Duration) {
 	began := machine.Monotonic()
 	for n := 1; ; n++ {
 		result, delay := s.attempt(id, reader, n)
-		if result.Outcome == lock.Fail && s.env.Cancelled() {
-			s.refuse(id, result)
-			return
-		} else if result.Outcome == lock.Fail && (result.Final || n >= s.config.Retry.Attempts || machine.Monotonic()-began+delay >= wait) {
+		switch {
+		case result.Outcome != lock.Fail, s.env.Cancelled():
+		case result.Final || n >= s.config.Retry.Attempts || machine.Monotonic()-began+delay >= wait:
 			result = s.giveUp(id, result)
-		} else if result.Outcome == lock.Fail {
+		default:
 			s.pass(delay, began+wait)
 			continue
 		}

@@ -59,13 +59,14 @@ func TestLockSaysWhatItIs(t *testing.T) {
 		class        program.Class
 		point, other string
 	}{
-		{lock.Config{Algorithm: "redlock"}, "redlock", "validity owner sentinel busy cancel clients extend token", program.Quorum, "after-node:25",
-			"before-extend"},
+		{lock.Config{Algorithm: "redlock"}, "redlock", "validity owner sentinel busy cancel clients extend token", program.Quorum,
+			"after-node:25", "before-extend"},
 		{lock.Config{Algorithm: "watchdog"}, "watchdog", "validity owner sentinel busy cancel clients renew forget token", program.Single,
 			"before-extend", "quorum"},
 		{lock.Config{Algorithm: "none"}, "none", "validity owner sentinel busy cancel clients", program.Other, "", "token"},
 		{lock.Config{Algorithm: "redlock", Mistakes: lock.Mistakes{PlainDelete: true, NoCleanup: true}},
-			"redlock without release without clean_up", "validity owner sentinel busy cancel clients extend token", program.Quorum, "token", "looked"},
+			"redlock without release without clean_up", "validity owner sentinel busy cancel clients extend token", program.Quorum,
+			"token", "looked"},
 	} {
 		k := beginLock(t, test.config)
 		k.say(hello)

@@ -290,6 +290,11 @@ func (s *Setup) wantsPushes(r *program.Ready) string {
 }
 
 func (s *Setup) wantsCancels(r *program.Ready) string {
+	if mix := s.Faults.Mix; mix != nil && !r.Has(program.Cancels) {
+		if _, drawn := mix.Kinds["cancel"]; drawn {
+			return "the mix cancels attempts, and its attempts cannot be cancelled"
+		}
+	}
 	for i := range s.Faults.List {
 		if nemesis.Cancels(s.Faults.List[i].Params) && !r.Has(program.Cancels) {
 			return fmt.Sprintf("fault %d cancels an attempt, and its attempts cannot be cancelled", i+1)

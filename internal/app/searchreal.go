@@ -278,6 +278,9 @@ func scenarioFor(r *program.Ready, in, topology string) (*scenario.Scenario, err
 		setup.Workload.Think = ttl * 17 / 10 // what was promised first ends in a section
 	}
 	setup.GrantWithin, setup.TimeLimit = ttl+grantAfter, 10*max(ttl, setup.Workload.Think)+10*time.Second
+	if r.Has(program.IsSeveral) { // where a release is never answered, those of its process are to be asked whether they get the lock
+		setup.HealAfter = setup.TimeLimit / 2
+	}
 	if setup.Workload.Upgrade { // readers that wait for one another still do so for longer than the bound once the faults are lifted
 		setup.HealAfter = 2 * ttl
 		setup.Lock.Retry.Attempts += int(2 * setup.GrantWithin / setup.Lock.Retry.Delay)

@@ -365,7 +365,7 @@ func (r *run) supervise() error {
 		return nil
 	}
 	done := r.allDone()
-	if done && r.Variant.AsksForLiveness() {
+	if (done || r.releases()) && r.Variant.AsksForLiveness() {
 		r.progress("probing")
 		r.probe()
 	}
@@ -434,16 +434,17 @@ func (r *run) finalLook() {
 	}
 }
 
-// probe lets every client that is alive try for the lock once more, to see
-// whether somebody still gets it.
+// probe lets every client that is alive, and not at something else, try for the lock once more, to see whether somebody still gets it.
 func (r *run) probe() {
 	probed := r.w.NewSignal()
 	var alive []*session
+	r.mu.Lock()
 	for _, s := range r.sessions {
-		if r.w.Alive(s.name) {
+		if r.w.Alive(s.name) && s.done {
 			alive = append(alive, s)
 		}
 	}
+	r.mu.Unlock()
 	left, within := len(alive), 2*r.setup.GrantWithin
 	until := r.w.Now() + within
 	for _, s := range alive {
@@ -563,6 +564,11 @@ func (r *run) allDone() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !slices.ContainsFunc(r.sessions, func(s *session) bool { return !s.done })
+}
+
+// releases reports that a client waits in vain for the answer to a release: others may wait for it, too, as those of its process.
+func (r *run) releases() bool {
+	return slices.ContainsFunc(r.sessions, func(s *session) bool { return s.requestUnderWay.Load() && s.releases.Load() })
 }
 
 // hasEnded reports that a client has nothing more to do; the caller holds mu.

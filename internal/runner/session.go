@@ -28,6 +28,7 @@ type session struct {
 	reads bool
 	// requestUnderWay: a request is with the client. section is that of the latest request.
 	requestUnderWay atomic.Bool
+	releases        atomic.Bool // it is a release
 	section         atomic.Int64
 	err             error
 }
@@ -45,6 +46,7 @@ func (s *session) Do(q client.Request) client.Answer {
 		asks.OwnExtra().Shared = true
 	}
 	s.record(history.Invoke, q.F, asks, "")
+	s.releases.Store(q.F == history.Release)
 	s.requestUnderWay.Store(true)
 	a := s.client.Do(q)
 	s.requestUnderWay.Store(false)

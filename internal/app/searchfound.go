@@ -73,7 +73,8 @@ func (s *searching) keepOne(ctx context.Context, k *explore.Shrunk) (one Found, 
 	if err != nil {
 		return one, err
 	}
-	one = Found{File: filepath.Join(out, name+".yaml"), Property: k.Property, Note: foundNote(k), Proved: k.Confirmed() && (!k.Live || k.Proved())}
+	one = Found{File: filepath.Join(out, name+".yaml"), Property: k.Property, Note: foundNote(k),
+		Proved: k.Confirmed() && (!k.Live || k.Proved())}
 	if err := machine.WriteFile(one.File, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 		return one, err
 	}

@@ -108,7 +108,8 @@ func buildJava(ctx context.Context, root, dir, program string, packages []string
 		[]string{"javac", "-cp", jars, "-sourcepath", sources + ":" + filepath.Join(root, "sdk", "java"), "-d", classes,
 			filepath.Join(sources, program+".java")})
 	// These flags make a start faster, and change nothing else.
-	return []string{"java", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:TieredStopAtLevel=1", "-cp", classes + ":" + jars, filepath.Base(program)}, err
+	return []string{"java", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:TieredStopAtLevel=1", "-cp", classes + ":" + jars,
+		filepath.Base(program)}, err
 }
 
 // steps runs commands in a folder, one after the other.

@@ -17,7 +17,8 @@ const intro = `What ` + "`sim`" + ` saw of well-known lock libraries. ` +
 	`Each library is used as it is, behind a [lock program](../adapters/README.md).
 [` + "`sim audit`" + `](reference/audit.md) put it into all shipped scenarios that put a guarantee to the test: on real servers in
 [virtual time](reference/virtual-world.md), or in real time where its store cannot be had there. Then ` + "`sim search`" + ` tried random
-schedules of faults among real servers: in virtual time, or, as its command says (` + "`--world live`" + `), in real time. All took place on one machine.
+schedules of faults among real servers: in virtual time, or, as its command says (` + "`--world live`" + `), in real time. ` +
+	`All took place on one machine.
 
 A cell has the worst state of its cases, and how many of the cases that apply are kept; – says that none applies,
 and for fencing that the lock tells no token. A cell is also broken if a check of ` + "`sim conform`" + ` fails,

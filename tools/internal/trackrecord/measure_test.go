@@ -3,6 +3,7 @@ package trackrecord
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -39,10 +40,7 @@ func TestMeasure(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(path, text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -89,7 +87,8 @@ func TestMeasure(t *testing.T) {
 		search = "search --json --lock bin/a --for 20m0s --out .cache/track-record/a/search\n"
 		goesOn = "search --json --lock bin/a --for 15m0s --out .cache/track-record/a/search --resume\n"
 	)
-	write("told.json", `{"found":[{"property":"told-when-lost","proved":true},{"property":"exclusive-lease","proved":false}],"replay":"sim search"}`)
+	write("told.json", `{"found":[{"property":"told-when-lost","proved":true},{"property":"exclusive-lease","proved":false}],
+		"replay":"sim search"}`)
 	searchedFor(5 * time.Minute)
 	if got, err := calls("a", "130"); got != audit+search || err == nil {
 		t.Errorf("a search that breaks off: %q (%v)", got, err)

@@ -246,6 +246,10 @@ func (s *searching) choose(ctx context.Context) error {
 			return err
 		}
 	}
+	if slices.Contains(r.Kinds, explore.Cancel) && v.Setup.Lock.Program != nil && target.ready != nil && !target.ready.Has(program.Cancels) {
+		s.leave()
+		return Usagef("--kinds cancel: attempts of %s cannot be cancelled", target.ready.Name)
+	}
 	drawFor(of, r, &v.Setup)
 	r.Properties = words.Texts(of.Properties)
 	return nil

@@ -79,10 +79,11 @@ func (c *Conversation) Ask(m *Message, answer func(Message)) {
 	c.await(m.ID, &request{m.Type, m.Grant, m.Client, answer})
 }
 
-// Cancel is the message that cancels the open acquire of a client; false: it has none. It has no answer of its own.
+// Cancel is the message that cancels the open acquire of a client; false: it has none, or the program cannot do that. It has no answer of
+// its own.
 func (c *Conversation) Cancel(client string) (m Message, open bool) {
 	for id, r := range c.waiting {
-		if r.kind == AcquireType && r.client == client {
+		if c.Ready.Has(Cancels) && r.kind == AcquireType && r.client == client {
 			return Message{Type: CancelType, Client: client, ID: id}, true
 		}
 	}

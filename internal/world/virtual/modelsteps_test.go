@@ -330,7 +330,13 @@ func (d *drawer) script() command.Command {
 		}
 		return command.Eval(s, []string{d.of(permitsKey, permitsKey, permitsKey, "l")}, args...)
 	case "take-mode":
-		args := []string{d.of("", "w:") + owner, ms, d.of("0", "1")}
+		args := []string{d.of("", "w:") + owner, ms, d.of("0", "1"), d.of("", "", "", command.Itoa(someMS+d.Int64N(5000)))}
+		if d.IntN(4) == 0 {
+			args = append(args, "last-come")
+		}
+		return command.Eval(s, []string{d.of(permitsKey, permitsKey, permitsKey, "l")}, args...)
+	case "change-mode":
+		args := []string{owner, ms, "w:" + owner}
 		if d.IntN(4) == 0 {
 			args = append(args, command.Itoa(someMS+d.Int64N(5000)))
 		}

@@ -39,7 +39,7 @@ type Piece struct {
 	// Python is the version of Python that the package needs, where it does not run on that of today.
 	Python string `json:"python,omitempty"`
 	// Program is the file of its lock program, from the folder of the museum, the folder in adapters/ of one in Go, or the class of one in
-	// adapters/java, and Args its arguments;
+	// Java, from adapters/java, and Args its arguments;
 	// MendedArgs are those of the mended version, where users have to ask for the mend.
 	Program    string   `json:"program,omitempty"`
 	Args       []string `json:"args,omitempty"`

@@ -24,7 +24,8 @@ A cell has the worst state of its cases, and how many of the cases that apply ar
 and for fencing that the lock tells no token. A cell is also broken if a check of ` + "`sim conform`" + ` fails,
 though all its cases were kept. ` +
 	`[The report card](reference/audit.md#the-guarantees) says what each guarantee is, and how a cell is decided.
-*Kept* is no proof. *By design* means that no lock of this class can keep it.
+*+2* says that two cases of the row came after the card was made: what it would say of them nobody knows yet, and a library's program may by now be able to
+do what a *–* says that it is not. *Kept* is no proof. *By design* means that no lock of this class can keep it.
 
 Below stands for each library what its own documentation promises, in its words, and whether what was seen *agrees*, *contradicts*, was
 *undecided* or *not tried*. Who promises what no lock of this class can keep is contradicted, too. A finding contradicts a promise,
@@ -113,12 +114,15 @@ func (r *Record) table(b *bytes.Buffer) {
 	for _, row := range r.Rows {
 		line := []string{"**" + text(row.Name) + "**"}
 		for _, c := range row.Cells {
-			badge := c.State.Badge()
+			badge, later := c.State.Badge(), ""
+			if c.Later > 0 {
+				later = fmt.Sprintf("<br>+%d", c.Later)
+			}
 			if c.State == card.NotApplicable {
-				line = append(line, badge.Icon)
+				line = append(line, badge.Icon+later)
 				continue
 			}
-			line = append(line, fmt.Sprintf("%s %s<br>%s", badge.Icon, badge.Word, strings.TrimSuffix(c.Count, " kept")))
+			line = append(line, fmt.Sprintf("%s %s<br>%s%s", badge.Icon, badge.Word, strings.TrimSuffix(c.Count, " kept"), later))
 		}
 		tableRow(b, line...)
 	}
@@ -130,6 +134,9 @@ func (l *lock) markdown(b *bytes.Buffer) {
 	fmt.Fprintf(b, "<%s> %s, by the program in [%s](../%s).\n\n", l.Homepage, text(l.On.Version), l.Adapter, l.Adapter)
 	fmt.Fprintf(b, "- Audit: %s; sim %s, redis %s. %s\n",
 		text(l.Day()), text(l.Card.Versions["sim"]), text(l.Card.Versions["redis"]), code(l.Card.Replay))
+	if later := l.LaterWords(); later != "" {
+		fmt.Fprintf(b, "- %s.\n", text(later))
+	}
 	if l.On.NotConforming != "" {
 		fmt.Fprintf(b, "- The program does not conform to the lock protocol, so nothing is held against it: %s.\n", text(l.On.NotConforming))
 	}

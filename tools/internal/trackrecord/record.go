@@ -1,11 +1,16 @@
 package trackrecord
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/audit"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
@@ -30,8 +35,9 @@ type lock struct {
 	Library
 	// Promises are what its documentation says; the zero value: nobody has looked.
 	Promises Promises
-	// found are the guarantees in which findings are.
+	// found are the guarantees in which findings are. Later are how many cases of each came after the card was made.
 	found  []string
+	Later  map[string]int
 	Card   *card.Card
 	On     *card.Lock
 	Search *search
@@ -50,6 +56,8 @@ type cell struct {
 	Count string
 	// Link leads to what the page says of it.
 	Link string
+	// Later is how many cases of it came after the card was made.
+	Later int
 	// byDesign: a case of it is, whatever the others are.
 	byDesign bool
 }
@@ -131,6 +139,10 @@ func ReadRecord(root string, all []Library, findings []Finding) (*Record, error)
 	if err != nil {
 		return nil, err
 	}
+	cases, err := casesOf(root)
+	if err != nil {
+		return nil, err
+	}
 	r := &Record{}
 	for _, l := range all {
 		s, err := readStored(root, l.Name)
@@ -141,7 +153,12 @@ func ReadRecord(root string, all []Library, findings []Finding) (*Record, error)
 			r.Missing = append(r.Missing, l)
 			continue
 		}
-		made := lock{Library: l, Card: s.Card, On: &s.Card.Locks[0], Search: searchOf(s)}
+		made := lock{Library: l, Card: s.Card, On: &s.Card.Locks[0], Search: searchOf(s), Later: make(map[string]int)}
+		for _, c := range cases {
+			if made.On.Cell(audit.ID(c)) == nil {
+				made.Later[string(c.Guarantee)]++
+			}
+		}
 		if i := slices.IndexFunc(promises, func(p Promises) bool { return slices.Contains(p.Locks, l.Name) }); i >= 0 {
 			made.Promises = promises[i]
 		}
@@ -168,6 +185,31 @@ func ReadRecord(root string, all []Library, findings []Finding) (*Record, error)
 	return r, nil
 }
 
+// casesOf are the cases that an audit has today: of the scenarios of a repository. A folder without scenarios has none.
+func casesOf(root string) ([]*scenario.Scenario, error) {
+	dir := filepath.Join(root, "scenarios")
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	list, err := scenario.LoadAll(dir)
+	return audit.Cases(list), err
+}
+
+// LaterWords say which cases came after a card was made; empty: none did.
+func (l *lock) LaterWords() string {
+	n, parts := 0, []string(nil)
+	for _, g := range scenario.Guarantees() {
+		if k := l.Later[string(g)]; k > 0 {
+			n += k
+			parts = append(parts, fmt.Sprintf("%s %d", g, k))
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s came after this card was made: %s", words.Count(n, "case"), strings.Join(parts, ", "))
+}
+
 // rows are the guarantees of all cards, in the order of the first card that has them.
 func (r *Record) rows() {
 	for i := range r.Locks {
@@ -185,7 +227,7 @@ func (r *Record) rows() {
 }
 
 func cellOf(l *lock, guarantee string) cell {
-	c := cell{Lock: l.Name, State: l.On.Row(guarantee), Count: "no case applies"}
+	c := cell{Lock: l.Name, State: l.On.Row(guarantee), Count: "no case applies", Later: l.Later[guarantee]}
 	if l.tellsNoToken(guarantee) {
 		c.State = card.NotApplicable
 		return c

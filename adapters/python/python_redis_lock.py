@@ -25,7 +25,7 @@ def open_lock(setup):
         begin = doubt.count
         while not lock.acquire(blocking=left != 0, timeout=left and min(left, ttl or left) or None):  # the library refuses to wait for longer than a TTL
             left -= min(left, ttl or left)
-            if left <= 0 or not RENEWS:  # who renews may hold the lock for longer: its waiters ask again
+            if left <= 0:  # till then it asks again, as users do
                 raise Refused("taken") if doubt.count == begin else RuntimeError("taken")
 
         def sure(action):

@@ -32,13 +32,13 @@ def open_lock(setup):
     client, = connect(setup)
 
     def acquire(wait):
-        lock = sherlock.RedisLock(setup.key, client=client, expire=int(setup.ttl), timeout=wait, retry_interval=0.1)
+        lock = sherlock.RedisLock(setup.key, client=client, expire=setup.ttl and int(setup.ttl), timeout=wait, retry_interval=0.1)
         sure(lock.acquire, LockTimeoutException)
         return Grant(release=lambda: sure(lock.release, LockException), extend=lambda: sure(lock.renew, LockException), owner=lock._owner)
 
     return acquire
 
 
-serve(Program("sherlock", version("sherlock"), kind="single", keys=["{key}"], can=["extend", "owner", "sentinel", "cluster", "setup-again"],
+serve(Program("sherlock", version("sherlock"), kind="single", keys=["{key}"], can=["extend", "owner", "no-ttl", "sentinel", "cluster", "setup-again"],
               ttl_min_ms=1000, ttl_step_ms=1000, homepage="https://github.com/py-sherlock/sherlock",
               about=f"RedisLock; client redis-py {redis.__version__}, socket_timeout as in setup, its own retries"), open_lock)

@@ -44,6 +44,7 @@ fn acquire(runtime: &Arc<Runtime>, mut manager: LockManager, setup: &Setup, wait
     manager.set_retry(tries, PAUSE);
     let ttl = setup.ttl.unwrap_or_default();
     let lock = runtime.block_on(manager.lock(&setup.key[..], ttl))?;
+    manager.set_retry(3, Duration::from_millis(200)); // its defaults: an extension is not waited for
     let until = |validity: usize| Instant::now() + Duration::from_millis(validity as u64);
     let (owner, end) = (lock.val.clone(), until(lock.validity_time));
     let lock = Arc::new(Mutex::new(Some(lock)));

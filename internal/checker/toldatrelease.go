@@ -106,7 +106,8 @@ func (j *judge) judgeLeftAtRelease(f Finding, d *facts.Disturbances, quorum int,
 			return j.leftFinding(f, answer, left[answer].lives)
 		}
 	}
-	return f.noViolation("no release of a lock that was gone, or that stayed for half a TTL, was seen", "%d %s, none untrue", f.Effort.Chances, f.Effort.What())
+	return f.noViolation("no release of a lock that was gone, or that stayed for half a TTL, was seen", "%d %s, none untrue",
+		f.Effort.Chances, f.Effort.What())
 }
 
 func (j *judge) leftFinding(f Finding, answer int, keys []*facts.KeyLife) Finding {

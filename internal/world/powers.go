@@ -77,6 +77,11 @@ func NoAttempt(client string) error {
 	return fmt.Errorf("%s had no attempt to get the lock under way", client)
 }
 
+// CancelledBefore is the error of Cancel where the attempt that is under way has been cancelled, and is still not answered.
+func CancelledBefore(client string) error {
+	return fmt.Errorf("the attempt of %s had been cancelled already, and was not answered", client)
+}
+
 // Link is the way from a client to a node or the resource, or from a replica to
 // its primary.
 type Link = history.Link

@@ -45,6 +45,9 @@ func Judge(ctx context.Context, v scenario.Variant, out *report.Variant) {
 	findings := checker.Judge(ctx, out.History, Properties(v), Options(&v.Setup))
 	out.Interrupted = out.Interrupted || ctx.Err() != nil // its judgement was cut short
 	for _, f := range findings {
+		if out.Error != "" && f.Verdict == checker.Violated && f.Property.Timely() { // who did nothing in time could not any more
+			f.Verdict, f.Why, f.Counterexample = checker.Unknown, "the run failed", nil
+		}
 		p := report.Judged(f, expected(v, f))
 		p.ByDesign = v.ByDesign(f.Property)
 		out.Properties = append(out.Properties, p)

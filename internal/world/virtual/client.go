@@ -105,8 +105,11 @@ func (c *clientThread) Do(q client.Request) (a client.Answer) {
 
 // cancel cancels the attempt that is under way.
 func (c *clientThread) cancel() error {
-	if c.dead || !c.asks || c.cancelled {
+	switch {
+	case c.dead || !c.asks:
 		return world.NoAttempt(c.name)
+	case c.cancelled:
+		return world.CancelledBefore(c.name)
 	}
 	c.cancelled = true
 	c.agent.Cancel()

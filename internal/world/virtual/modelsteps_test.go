@@ -329,16 +329,11 @@ func (d *drawer) script() command.Command {
 			args = append(args, command.Itoa(someMS+d.Int64N(5000)))
 		}
 		return command.Eval(s, []string{d.of(permitsKey, permitsKey, permitsKey, "l")}, args...)
-	case "take-mode":
-		args := []string{d.of("", "w:") + owner, ms, d.of("0", "1"), d.of("", "", "", command.Itoa(someMS+d.Int64N(5000)))}
-		if d.IntN(4) == 0 {
-			args = append(args, "last-come")
-		}
-		return command.Eval(s, []string{d.of(permitsKey, permitsKey, permitsKey, "l")}, args...)
-	case "change-mode":
-		args := []string{owner, ms, "w:" + owner}
-		if d.IntN(4) == 0 {
-			args = append(args, command.Itoa(someMS+d.Int64N(5000)))
+	case "take-mode", "change-mode":
+		now := command.Itoa(someMS + d.Int64N(5000))
+		args := []string{owner, ms, "w:" + owner, now}[:3+d.IntN(2)]
+		if s.Name == "take-mode" {
+			args = []string{d.of("", "w:") + owner, ms, d.of("0", "1"), d.of("", "", "", now), "last-come"}[:4+d.IntN(2)]
 		}
 		return command.Eval(s, []string{d.of(permitsKey, permitsKey, permitsKey, "l")}, args...)
 	case "count-reader":

@@ -24,8 +24,9 @@ A cell has the worst state of its cases, and how many of the cases that apply ar
 and for fencing that the lock tells no token. A cell is also broken if a check of ` + "`sim conform`" + ` fails,
 though all its cases were kept. ` +
 	`[The report card](reference/audit.md#the-guarantees) says what each guarantee is, and how a cell is decided.
-*+2* says that two cases of the row came after the card was made: what it would say of them nobody knows yet, and a library's program may by now be able to
-do what a *–* says that it is not. *Kept* is no proof. *By design* means that no lock of this class can keep it.
+*+2* says that two cases of the row came after the card was made: what it would say of them nobody knows yet,
+and a library's program may by now be able to do what a *–* says that it is not.
+*Kept* is no proof. *By design* means that no lock of this class can keep it.
 
 Below stands for each library what its own documentation promises, in its words, and whether what was seen *agrees*, *contradicts*, was
 *undecided* or *not tried*. Who promises what no lock of this class can keep is contradicted, too. A finding contradicts a promise,

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -40,6 +41,8 @@ type Node struct {
 	// Clock moves the server's wall clock, where the run needs that.
 	Clock  movableClock
 	Server server
+	// door is that of Server: links ask for it while the node is started again.
+	door atomic.Pointer[Door]
 	// source is the address from which its connections come, where the servers fail over by themselves; watches: it
 	// is a sentinel.
 	source  string
@@ -77,7 +80,7 @@ func (n *Node) Start(ctx context.Context) error {
 
 // Endpoint is the node as clients see it, under a name.
 func (n *Node) Endpoint(name string) Endpoint {
-	d := n.Server.Door()
+	d := n.door.Load()
 	return Endpoint{Name: name, Address: d.Address, Dial: d.Link}
 }
 
@@ -100,8 +103,10 @@ func (n *Node) Restart(ctx context.Context, keep world.Keep) error {
 
 // begin makes server the node's and waits until it answers.
 func (n *Node) begin(ctx context.Context, s server) error {
+	d := s.Door()
 	n.Server = s
-	n.Admin = AdminClient(s.Door())
+	n.door.Store(&d)
+	n.Admin = AdminClient(d)
 	if err := n.awaitReady(ctx); err != nil {
 		n.Stop()
 		return err
@@ -288,7 +293,7 @@ func (n *Node) returnPort() {
 }
 
 // Address is where it listens.
-func (n *Node) Address() string { return n.Server.Door().Address }
+func (n *Node) Address() string { return n.door.Load().Address }
 
 // AdminClient talks to a server past the proxies.
 func AdminClient(d Door) *redis.Client {

@@ -67,7 +67,7 @@ var audited = []struct {
 	// A nested section that is refused takes back what the one around it has set.
 	{"redlock", "value", []string{"exclusive", "late-release"}},
 	{"redlock", "token_after_grant", []string{"fencing"}},
-	{"redlock", "clean_up", []string{"lost-release"}},
+	{"redlock", "clean_up", []string{"lost-release", "progress"}}, // an attempt that is cancelled leaves its key
 	{"redlock", "release_answer", []string{"told-at-release"}},
 	{"redlock", "extend_enough", []string{"no-false-alarm"}},
 	// It asks one node after the other on a card, and looks at each answer.
@@ -84,7 +84,8 @@ var audited = []struct {
 	{"set-nx-px", "", nil},
 	{"set-nx-px", "release", []string{"late-release", "owner-only", "told-at-release"}}, // it has deleted somebody's key, and says so
 	{"set-nx-px", "release_answer", []string{"told-at-release"}},
-	{"set-nx-px", "value_from", []string{"owner-only"}},
+	{"set-nx-px", "value_from", []string{"owner-only", "progress"}}, // who is cancelled takes the key of the other back
+	{"set-nx-px", "cancel", []string{"progress"}},
 	{"set-nx-px", "token_in_time", []string{"fencing"}},
 	{"set-nx-px", "give_up", []string{"exclusive", "sentinel", "at-most-once"}}, // who waits in vain while the primary is down enters, too
 	{"set-nx-px", "bounded_wait", []string{"comes-back"}},
@@ -119,11 +120,12 @@ var audited = []struct {
 	{"lock-delay", "", []string{"dead-holder"}}, // as it is meant: its delay is longer than the TTL
 	{"set-without-nx", "", []string{"exclusive"}},
 	{"setnx-del", "", []string{"dead-holder", "hung-node", "comes-back", "lost-release", "wakes-up", "progress"}},
-	{"setnx-pexpire", "", []string{"late-release", "owner-only", "told-at-release", "dead-holder", "hung-node"}},
+	{"setnx-pexpire", "", []string{"late-release", "owner-only", "told-at-release", "dead-holder", "hung-node", "progress"}},
 	{"woken", "", nil},
 	{"woken", "asks_again", []string{"dead-holder", "comes-back", "lost-release", "wakes-up", "progress"}}, // it waits for ever
 	{"woken", "signal_stays", []string{"wakes-up"}},
 	{"fair-queue", "", nil},
+	{"fair-queue", "cancel", []string{"progress"}},
 	{"fair-queue", "place_renewed", []string{"fairness"}},
 	{"fair-queue", "place_ends", []string{"fairness"}},
 	{"read-write", "", nil},

@@ -102,7 +102,7 @@ func TestOnPointStrikesBeforeTheClientGoesOn(t *testing.T) {
 func TestCancelsComeAgain(t *testing.T) {
 	play(t, "  - every: 100ms\n    cancel: {client: c2}\n", 1, func(t *testing.T, s *stage) {
 		time.Sleep(250 * time.Millisecond)
-		s.Refuse["cancel c2"] = world.NoAttempt("c2")
+		s.FailsNow("cancel c2", world.NoAttempt("c2"))
 		time.Sleep(100 * time.Millisecond)
 		s.want(t, "cancel c2", "cancel c2", "cancel c2")
 		want := []string{"100ms begin 1 cancel c2", "100ms end 1 cancel c2", "200ms begin 1 cancel c2", "200ms end 1 cancel c2",

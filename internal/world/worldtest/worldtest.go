@@ -73,6 +73,13 @@ func (w *World) Slow(call string, takes time.Duration) {
 }
 
 // do takes note of a call.
+// FailsNow lets a call fail from now on, while others may be made.
+func (w *World) FailsNow(call string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Refuse[call] = err
+}
+
 func (w *World) do(format string, args ...any) error {
 	call := fmt.Sprintf(format, args...)
 	w.mu.Lock()

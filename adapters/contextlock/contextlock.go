@@ -27,8 +27,27 @@ func (f *Failed) Count(err error) {
 	}
 }
 
-// Acquire asks a locker for a key.
-func Acquire(locker Locker, key string, failed *Failed) adapter.Acquire {
+// shared is what all clients of a process have in common.
+type shared struct {
+	Locker
+	failed Failed
+}
+
+// Open has all clients of a process use one locker.
+func Open(s adapter.Setup, locker func(failed *Failed) (Locker, error)) (adapter.Acquire, error) {
+	all, err := adapter.Once(s, func() (all *shared, err error) {
+		all = new(shared)
+		all.Locker, err = locker(&all.failed)
+		return all, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return acquire(all, s.Key, &all.failed), nil
+}
+
+// acquire asks a locker for a key.
+func acquire(locker Locker, key string, failed *Failed) adapter.Acquire {
 	return func(ctx context.Context) (adapter.Grant, error) {
 		// The lock lasts as long as the context with which it was asked for. So ctx itself,
 		// which ends with the wait, will not do.

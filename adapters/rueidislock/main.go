@@ -23,27 +23,14 @@ func open(s adapter.Setup) (adapter.Acquire, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := adapter.Once(s, func() (*shared, error) {
-		var all shared
+	return contextlock.Open(s, func(failed *contextlock.Failed) (contextlock.Locker, error) {
 		// KeyMajority is what its README says for one node.
-		locker, err := rueidislock.NewLocker(rueidislock.LockerOption{ClientOption: o, KeyValidity: s.TTL, KeyMajority: 1,
+		return rueidislock.NewLocker(rueidislock.LockerOption{ClientOption: o, KeyValidity: s.TTL, KeyMajority: 1,
 			ClientBuilder: func(o rueidis.ClientOption) (rueidis.Client, error) {
 				c, err := rueidis.NewClient(o)
-				return watched{c, &all.failed}, err
+				return watched{c, failed}, err
 			}})
-		all.Locker = locker
-		return &all, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return contextlock.Acquire(all, s.Key, &all.failed), nil
-}
-
-// shared is what all clients of a process have in common.
-type shared struct {
-	rueidislock.Locker
-	failed contextlock.Failed
 }
 
 // option says where the node is, or who tells where the primary is.

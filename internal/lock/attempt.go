@@ -38,6 +38,9 @@ const cancelled = "cancelled"
 // leaves reports that an attempt has been cancelled, and by mistake takes nothing back.
 func (c *Config) leaves(env Env) bool { return c.Mistakes.CancelLeaves && env.Cancelled() }
 
+// takesBack reports that an attempt takes back what it has set, where it failed.
+func (c *Config) takesBack(env Env) bool { return !c.Mistakes.NoCleanup && !c.leaves(env) }
+
 // GiveUp is what a client is told whose last attempt failed.
 func (c *Config) GiveUp(env Env, last Result) (Grant, Result) {
 	if c.Mistakes.EnterUnheld {

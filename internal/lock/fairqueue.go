@@ -52,7 +52,7 @@ func (l *inLine) Attempt() (Grant, Result) {
 
 // Leave gives the place up.
 func (l *inLine) Leave() {
-	if l.waiter != "" && !l.Mistakes.NoCleanup && !l.leaves(l.env) {
+	if l.waiter != "" && l.takesBack(l.env) {
 		l.do(command.Eval(leaveLineScript, l.keys(), l.waiter))
 	}
 	l.waiter = ""

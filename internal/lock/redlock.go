@@ -82,7 +82,7 @@ func (l *redlock) attempt() (Grant, Result) {
 	if held && (l.Remaining(g) > 0 || l.Mistakes.LateToken) {
 		return g, Result{Outcome: OK}
 	}
-	if !l.Mistakes.NoCleanup && !l.leaves(l.env) {
+	if l.takesBack(l.env) {
 		l.releaseAll(g.Owner)
 	}
 	if held {

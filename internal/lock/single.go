@@ -180,7 +180,7 @@ func (l *single) granted(g Grant, r command.Reply, got bool) (Grant, Result) {
 // cleanUp takes away what a failed attempt may have left. A value that others write, too,
 // does not tell whose key it is, so such a key stays. OK: it was there, and is gone.
 func (l *single) cleanUp(g Grant) (back Result) {
-	if !l.Mistakes.NoCleanup && l.constant == "" && !l.leaves(l.env) {
+	if l.constant == "" && l.takesBack(l.env) {
 		back = compareAndDelete(l, g)
 	}
 	return back

@@ -77,11 +77,15 @@ func (j *judge) attemptsBeside(permits int, holdings []facts.Holding) (attempts 
 	for client, acquires := range j.Attempts {
 		for n, op := range acquires {
 			lock, asked, until := j.HolderOf(op).Lock, j.At(j.Ops[op].Call), j.triedUntil(acquires, n)
+			reads := j.IsShared(op)
+			if g := j.GrantOf(op); g != nil {
+				reads = g.Shared // a re-entry is what it re-enters
+			}
 			var beside []facts.Holding
 			for _, h := range holdings {
 				g := &j.Grants[h.Grant]
 				if h.From, h.To = max(h.From, asked), min(h.To, until); h.From < h.To && g.Client != client && g.Lock == lock &&
-					(!g.Shared || !j.IsShared(op)) {
+					(!g.Shared || !reads) {
 					beside = append(beside, h)
 				}
 			}

@@ -32,7 +32,7 @@ func (t *terms) withinPermits() answer {
 		var inside []hold
 		for _, h := range holds {
 			if h.from, h.to = max(h.from, p.call), min(h.to, to); t.competes(p, h) && h.from < h.to &&
-				(!p.asked.Shared() || !h.of.reads()) {
+				(!p.reads() || !h.of.reads()) {
 				inside = append(inside, h)
 			}
 		}
@@ -42,11 +42,11 @@ func (t *terms) withinPermits() answer {
 }
 
 // reads: "A grant whose `acquire` says `shared` is a reader's, any other a writer's. A re-entry is what its outer grant is."
-func (g *grant) reads() bool {
-	for g.outer != nil {
-		g = g.outer
+func (p *op) reads() bool {
+	for p.outer != nil {
+		p = p.outer.op
 	}
-	return g.asked.Shared()
+	return p.asked.Shared()
 }
 
 // share: two holds of different clients and one lock share more than one instant.

@@ -149,7 +149,7 @@ func lives(l *lane, n *NodeLane) {
 	for _, t := range n.Promoted {
 		s := at("line", "promoted", t, 0, nodeHeight-2)
 		s.Step, s.Title = true, n.Name+" becomes the primary"
-		s.beside("node-words", rankBroken, []int{nodeRow}, "primary")
+		s.beside("promoted-words", rankBroken, []int{nodeRow}, "primary")
 		l.Shapes = append(l.Shapes, s)
 	}
 }

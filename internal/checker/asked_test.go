@@ -57,6 +57,25 @@ func TestPromiseIsWhatWasGiven(t *testing.T) {
 			s.changes(900, "A", history.KeySet, "c1", 1, 1001)
 			s.granted(910, "c1", -1, -1)
 		}, 1100, Holds, ""},
+		"what it takes inside is another grant's": {1, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+			s.granted(10, "c1", -1, -1)
+			s.add(20, "c1", history.Invoke, history.Acquire, history.Value{Extra: &history.Extra{Inner: true}})
+			s.add(1005, "A", history.Info, history.KeySet, history.Value{Key: "lock", Owner: "c1-inside", Client: "c1",
+				Outcome: &history.Outcome{At: ns(1003)}, Grant: &history.Grant{ValidUntil: ns(2003)}})
+			s.add(1006, "c1", history.OK, history.Acquire, history.Value{Owner: "c1-inside"})
+			s.add(1007, "c1", history.Invoke, history.Release, history.Value{Owner: "c1-inside"})
+			s.add(1008, "c1", history.OK, history.Release, history.Value{Owner: "c1-inside"})
+		}, 1100, Holds, ""},
+		"what it takes again inside by the same value": {1, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+			s.granted(10, "c1", -1, -1)
+			s.add(20, "c1", history.Invoke, history.Acquire, history.Value{Extra: &history.Extra{Inner: true}})
+			s.changes(905, "A", history.KeySet, "c1", 903, 1903)
+			s.granted(906, "c1", -1, -1)
+			s.add(907, "c1", history.Invoke, history.Release, history.Value{Owner: "c1-owner"})
+			s.add(908, "c1", history.OK, history.Release, history.Value{Owner: "c1-owner"})
+		}, 1100, Violated, ""},
 		"a key without an end": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, -1)
 			s.granted(10, "c1", -1, -1)

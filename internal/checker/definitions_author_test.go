@@ -78,7 +78,7 @@ type plot struct {
 	permits bool
 	// modes: it has readers and writers.
 	modes bool
-	// upgrades is how often, in a hundred steps of a reader, it asks to write.
+	// upgrades is how often, in a hundred steps of a reader, it asks to write; of a program, how often it asks inside.
 	upgrades int
 	// fair: the lock serves in order, or is to.
 	fair bool
@@ -127,7 +127,7 @@ type promise struct {
 	wrote       bool
 	// shared: it is a reader's.
 	shared bool
-	// upgrade: a reader asks to write.
+	// upgrade: a reader asks to write, or a client asks inside.
 	upgrade bool
 	// asked is when it was asked for, nodes until when its commands asked for its keys.
 	asked int64
@@ -441,7 +441,7 @@ func (a *author) hold(c *actor) {
 		a.work(c, p)
 	case a.chance(a.plot.renewals):
 		a.renews(c, p)
-	case a.chance(a.plot.upgrades) && p.shared:
+	case a.chance(a.plot.upgrades) && (p.shared || a.plot.program):
 		a.ask(c)
 	case a.plot.program && a.chance(25):
 		a.asks(c, p, history.KeyExtended)

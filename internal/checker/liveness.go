@@ -56,7 +56,7 @@ func (j *judge) watchGrants(within window, closed int, bound time.Duration) watc
 				w.starved = s
 			}
 		}
-		if free.event > within.event && free.event < closed && len(list) > 0 {
+		if free.event > within.event && free.event < closed && len(list) > 0 && !j.IsInner(int(j.OpAt[free.event])) {
 			w.granted++
 			w.slowest = max(w.slowest, longest)
 		}

@@ -120,18 +120,32 @@ func (f *Facts) commandsFor(g *Grant) []int {
 		return nil
 	}
 	list := slices.DeleteFunc(slices.Sorted(slices.Values(c.asked[from:to])), func(i int) bool {
-		return !f.keys.countsFor(f.keys.keys[f.Event(i).Value.Key], g)
+		return !f.keys.countsFor(f.keys.keys[f.Event(i).Value.Key], g) || f.isInside(g, i)
 	})
 	if len(list) == 0 {
 		return nil
 	}
 	first, _ := slices.BinarySearch(c.deleted, list[0])
 	last, _ := slices.BinarySearch(c.deleted, g.EndOr(len(f.History.Events)))
-	if first < last {
-		list = append(list, c.deleted[first:last]...)
-		slices.Sort(list)
+	for _, i := range c.deleted[first:max(first, last)] {
+		if !f.isInside(g, i) {
+			list = append(list, i)
+		}
 	}
+	slices.Sort(list)
 	return list
+}
+
+// isInside reports that an event of a key is about another grant of its client: one that it asked for inside a section, or the one in which
+// it did.
+func (f *Facts) isInside(g *Grant, event int) bool {
+	if owner := f.Event(event).Value.Owner; owner == "" || g.Owner == "" || owner == g.Owner {
+		return false
+	}
+	return f.IsInner(g.op) || slices.ContainsFunc(f.Ops, func(o history.Op) bool {
+		return o.F == history.Acquire && g.Return < o.Call && o.Call < event && o.Process == g.Client && f.Event(o.Call).Value.Inner() &&
+			f.Event(o.Call).Value.Lock() == g.Lock
+	})
 }
 
 // promiseFromCommands reads the promise of a grant from when its commands asked for the lock, and

@@ -225,7 +225,19 @@ func (t *terms) asks(g *grant, i int) bool {
 	at := e.Value.At()
 	// "Lease in the value: in "Given promise" only `key-set` events tell what a client asks for."
 	return (e.F == history.KeySet || e.F == history.KeyExtended && !t.leased()) && t.ofLock(i) && !t.leavesTo(i) &&
-		e.Value.Client == g.client && at.IsSet() && at.V() >= g.call && at.V() < g.end && t.countsFor(g, e.Value.Key)
+		e.Value.Client == g.client && at.IsSet() && at.V() >= g.call && at.V() < g.end && t.countsFor(g, e.Value.Key) && !t.inside(g, i)
+}
+
+// inside: "An `acquire` that says `inner` may take the lock for itself: so an event with another owner value than the grant's (if both have
+// one) is none either if the grant's own `acquire` says `inner`, or if such an `acquire` of the client and lock stands between the grant's
+// answer and the event."
+func (t *terms) inside(g *grant, i int) bool {
+	if owner := t.events[i].Value.Owner; owner == "" || g.owner == "" || owner == g.owner {
+		return false
+	}
+	return g.asked.Inner() || slices.ContainsFunc(t.ops, func(p *op) bool {
+		return p.f == history.Acquire && p.client == g.client && p.lock == g.lock && p.asked.Inner() && g.answered < p.invoked && p.invoked < i
+	})
 }
 
 // leavesTo reports that a key-set leaves the key to another client.
@@ -285,10 +297,10 @@ func (t *terms) asksFor(g *grant, counts func(int) bool) map[place]asking {
 }
 
 // takesBack: "A `key-deleted` of the same client takes the key back, unless it stands before the first of these events or after
-// the end of the belief."
+// the end of the belief, or has another owner value as above."
 func (t *terms) takesBack(g *grant, i int) bool {
 	e := &t.events[i]
-	return e.F == history.KeyDeleted && e.Value.Client == g.client && t.ofLock(i) && i < g.ended && i > t.firstAsk(g)
+	return e.F == history.KeyDeleted && e.Value.Client == g.client && t.ofLock(i) && i < g.ended && i > t.firstAsk(g) && !t.inside(g, i)
 }
 
 // firstAsk is the first event of what a grant's client asks for; none: the end.

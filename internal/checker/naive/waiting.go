@@ -159,7 +159,7 @@ func (t *terms) minorityStruck(at int) bool {
 // far as is known, and a client asks for it. Violated if one client asked for longer than
 // the bound during a stretch in which the lock was free. A stretch in which the lock is
 // free ends with the next grant. It may be a single instant. Chances: stretches in which
-// the lock was free and a client asked for it, up to a grant. Several locks of one history count as one."
+// the lock was free and a client asked for it, up to a grant whose `acquire` does not say `inner`. Several locks of one history count as one."
 func (t *terms) starved(within []between) (violated, chances bool) {
 	for _, w := range within {
 		from := w.from // when the lock is free
@@ -171,7 +171,7 @@ func (t *terms) starved(within []between) (violated, chances bool) {
 			if from <= g.ret && g.ret >= w.from {
 				some, inVain := t.wanted(stretch{from, g.ret})
 				// "The grant stands after the event that began the stretch [...], and before the one that ended it"
-				violated, chances = violated || inVain, chances || some && g.answered > w.begin && g.answered < w.end
+				violated, chances = violated || inVain, chances || some && !g.asked.Inner() && g.answered > w.begin && g.answered < w.end
 			}
 			back = append(back, t.givenBack(g))
 			from = max(from, g.ret, t.freeFrom(back))

@@ -142,10 +142,6 @@ virtual-detection: build ## Measure whether a minute's search in virtual time fi
 virtual-programs: setup adapters ## Measure how the libraries of adapters/ run in virtual time: 100 seeds twice (an hour)
 	@sh scripts/virtual-programs.sh 100 .cache/virtual-programs
 
-.PHONY: adapters-search
-adapters-search: setup build adapters ## Measure what a minute's search in virtual time finds in each library of adapters/ (half an hour)
-	@sh scripts/adapters-search.sh $(BIN)/sim .cache/adapters-search
-
 .PHONY: sound-live
 sound-live: setup build ## Run a correct lock 20,000 times among real servers under random faults: no alarm may come (40 minutes)
 	$(BIN)/sim search --world live --lock '$(BIN)/sim lock redlock' --for 0s --seeds 20000 --out .cache/sound-live

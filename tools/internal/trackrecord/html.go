@@ -35,3 +35,6 @@ func (*Record) FirstHeard() string { return firstHeard }
 
 // OpenToo says why some have no report at all.
 func (*Record) OpenToo() string { return openToo }
+
+// OfSearches says what the table of searches has.
+func (*Record) OfSearches() string { return ofSearches }

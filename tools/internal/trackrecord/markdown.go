@@ -60,6 +60,7 @@ func writeMarkdown(w io.Writer, r *Record) error {
 	} else {
 		b.WriteString("`make site` writes the same as a page for a browser: `.cache/site/track-record.html`.\n")
 		r.tables(&b)
+		r.searches(&b)
 		for i := range r.Locks {
 			r.Locks[i].markdown(&b)
 		}
@@ -99,6 +100,21 @@ func (r *Record) tables(b *bytes.Buffer) {
 			names = append(names, fmt.Sprintf("[%s](%s)", text(l.Name), l.Homepage))
 		}
 		fmt.Fprintf(b, "\nNot measured yet: %s.\n", strings.Join(names, ", "))
+	}
+}
+
+// ofSearches says what the table of searches has.
+const ofSearches = "How long the card took, and what a search made of the program alone: the guarantees of which it found a violation that is certain. " +
+	"Both depend on what else the machine did then. Below stands for each library what was found, and with which command."
+
+// searches writes the table of searches.
+func (r *Record) searches(b *bytes.Buffer) {
+	b.WriteString("\n## Searches\n\n" + ofSearches + "\n\n")
+	tableRow(b, "library", "card (s)", "searched for", "runs", "a second", "found in")
+	tableRow(b, slices.Repeat([]string{"---"}, 6)...)
+	for i := range r.Locks {
+		row := r.Locks[i].SearchRow()
+		tableRow(b, fmt.Sprintf("[%s](#%s)", text(row.Lock), row.Lock), row.Card, row.For, row.Runs, row.Rate, text(row.Found))
 	}
 }
 

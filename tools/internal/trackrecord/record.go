@@ -268,6 +268,34 @@ func searchOf(s *stored) *search {
 	return out
 }
 
+// SearchRow is a row of the table of searches.
+type SearchRow struct{ Lock, Card, For, Runs, Rate, Found string }
+
+// SearchRow says what the card took, and what a search found.
+func (l *lock) SearchRow() SearchRow {
+	row := SearchRow{Lock: l.Name, Card: fmt.Sprintf("%.0f", float64(l.Card.WallMS)/1000), For: "–", Runs: "–", Rate: "–", Found: "–"}
+	if l.Search == nil || l.Search.Took == 0 {
+		return row
+	}
+	row.For, row.Runs = l.Search.Took.Round(time.Second).String(), words.Grouped(l.Search.Report.Runs)
+	row.Rate, row.Found = fmt.Sprintf("%.1f", l.Search.Rate), "nothing"
+	var found []string
+	for _, c := range l.Search.Found {
+		if c.Proved {
+			found = append(found, string(scenario.Home(c.Property)))
+		}
+	}
+	for _, c := range l.Search.Withheld {
+		if c.Proved {
+			found = append(found, c.Guarantee)
+		}
+	}
+	if slices.Sort(found); len(found) > 0 {
+		row.Found = strings.Join(slices.Compact(found), ", ")
+	}
+	return row
+}
+
 // classOf takes of the violations of a class that which showed again most often, as the search does.
 func (s *searched) classOf(c explore.Class) class {
 	var best *explore.Found

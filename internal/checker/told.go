@@ -126,8 +126,8 @@ func (j *judge) timeUntold(b *believer, to time.Duration) time.Duration {
 }
 
 // promiseEndTold is when the end comes of the validity that the client was told: it knows then that
-// it has the lock no more. A lock program that tells none, and does not renew, told the TTL
-// that it asked for.
+// it has the lock no more. A lock program that tells none, and does not renew by itself, told the TTL
+// that it asked for, and once more with each extension.
 func (j *judge) promiseEndTold(g *facts.Grant) time.Duration {
 	p := g.Until
 	if j.Event(g.Return).Value.ValidUntil().IsSet() {
@@ -137,10 +137,48 @@ func (j *judge) promiseEndTold(g *facts.Grant) time.Duration {
 			}
 			p.End = max(p.End, x.Until)
 		}
-	} else if len(g.Renewals) > 0 || j.History.Header.LockOf(g.Client).Renews {
+		return p.EarlierOf(facts.Forever)
+	}
+	extensions := j.extensionsOf(g)
+	if j.renewsItself(g, extensions) {
 		return facts.Forever
 	}
+	for _, op := range extensions {
+		o := &j.Ops[op]
+		if o.Type != history.OK {
+			continue
+		}
+		if p.EndedBefore(j.At(o.Return)) {
+			break
+		}
+		p.End = max(p.End, j.At(o.Call)+j.GivenTTL(g.Client))
+	}
 	return p.EarlierOf(facts.Forever)
+}
+
+// extensionsOf are the operations by which the client of a grant extended it.
+func (j *judge) extensionsOf(g *facts.Grant) (list []int) {
+	end := g.EndOr(len(j.History.Events))
+	for op := range j.Ops {
+		o := &j.Ops[op]
+		if o.Call > end {
+			break
+		}
+		if o.F == history.Extend && o.Call > g.Return && j.HolderOf(op) == (facts.Holder{Client: g.Client, Lock: g.Lock}) && j.IsRenewedBy(g, op) {
+			list = append(list, op)
+		}
+	}
+	return list
+}
+
+// renewsItself reports that a lock renews without being asked: by its word, or because a renewal was invoked in none of the extensions.
+func (j *judge) renewsItself(g *facts.Grant, extensions []int) bool {
+	return j.History.Header.LockOf(g.Client).Renews || slices.ContainsFunc(g.Renewals, func(x facts.Renewal) bool {
+		return !slices.ContainsFunc(extensions, func(op int) bool {
+			o := &j.Ops[op]
+			return j.At(o.Call) <= x.Asked && (o.Return < 0 || x.Asked <= j.At(o.Return))
+		})
+	})
 }
 
 func (j *judge) notToldFinding(f Finding, b *believer, to time.Duration) Finding {

@@ -71,10 +71,15 @@ func newDrawer(s *scenario.Setup, kinds []string, may func(*scenario.Fault) bool
 // Cancel is the kind that cancels attempts. It is drawn only where it is asked for, or where a lock program says that it can cancel.
 const Cancel = "cancel"
 
-// suffered are those of the kinds that can strike somebody of the cast; of no kinds: of all but Cancel.
+// KindsUnasked are those that are drawn where none are asked for: all but Cancel.
+func KindsUnasked() []string {
+	return slices.DeleteFunc(Kinds(), func(k string) bool { return k == Cancel })
+}
+
+// suffered are those of the kinds that can strike somebody of the cast.
 func suffered(cast nemesis.Cast, kinds []string) []string {
 	if len(kinds) == 0 {
-		kinds = slices.DeleteFunc(Kinds(), func(k string) bool { return k == Cancel })
+		kinds = KindsUnasked()
 	}
 	return slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return !cast.Suffers(k) })
 }

@@ -112,8 +112,11 @@ func (s *suite) cancels(ctx context.Context, c *client, after time.Duration) (a 
 	began := s.place.now()
 	soon, err := s.eventually(ctx, s.ttl()/4, answered)
 	if err == nil && !soon {
-		_, _ = s.eventually(ctx, 10*s.ttl(), answered)
-		err = c.finding(fmt.Sprintf("%s was cancelled while it asked for the lock, and answered %v later", c.name, round(s.place.now()-began)),
+		late := "was not answered within %v"
+		if is, _ := s.eventually(ctx, 10*s.ttl(), answered); is {
+			late = "answered %v later"
+		}
+		err = c.finding(fmt.Sprintf("%s was cancelled while it asked for the lock, and "+late, c.name, round(s.place.now()-began)),
 			fmt.Sprintf("an answer within %v, a quarter of the TTL", s.ttl()/4), mendCancel)
 	}
 	return a, false, err

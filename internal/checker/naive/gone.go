@@ -366,32 +366,50 @@ func (t *terms) wasThere(g *grant, i int) bool {
 	return false
 }
 
-// knowsEnd: "That of the grant's own `valid_until` and of the renewals answered before it had
-// ended. Of a lock program that tells no `valid_until` and of which no renewal was seen, the
-// asked promise."
+// knowsEnd: "That of the grant's own `valid_until`, lengthened by the renewals that were answered before it had ended, or at its end. For a
+// lock program that tells no `valid_until`, it is the given promise."
 func (t *terms) knowsEnd(g *grant) int64 {
-	if !g.until.IsSet() {
-		if until, promised := g.promise(none); promised && len(t.counted(g)) == 0 && !t.renews(g.client) {
-			return until
-		}
-		return forever
-	}
 	lost := int64(forever)
 	if g.loss != nil {
 		lost = g.loss.from
 	}
-	until := min(g.until.V(), lost)
 	if !g.said.ValidUntil().IsSet() {
-		if len(t.counted(g)) > 0 || t.renews(g.client) {
-			return forever
-		}
-		return until
+		return t.knowsGiven(g, lost)
 	}
+	until := min(g.until.V(), lost)
 	for _, r := range t.counted(g) {
 		if r.ret > until {
 			break
 		}
 		until = max(until, min(r.said.ValidUntil().V(), lost))
+	}
+	return until
+}
+
+// knowsGiven: "the client knows the TTL that it gave. Each `extend` of the grant by its client that was answered `ok` before this end, or at
+// it, tells it the TTL once more, from the invocation of the `extend`. But if such a lock renews by itself (the header says `renews`, or a
+// renewal of the grant was invoked outside the time from the invocation of such an `extend` to its completion), its holder cannot know how
+// long the lock is held".
+func (t *terms) knowsGiven(g *grant, lost int64) int64 {
+	until, promised := g.promise(none)
+	if !promised || t.renews(g.client) {
+		return forever
+	}
+	var extends []*op
+	for _, p := range t.ops {
+		if p.f == history.Extend && p.client == g.client && p.lock == g.lock && p.invoked > g.answered && p.invoked <= g.ended && g.isRenewedBy(p) {
+			extends = append(extends, p)
+		}
+	}
+	for _, r := range t.counted(g) {
+		if !slices.ContainsFunc(extends, func(p *op) bool { return p.call <= r.call && r.call <= p.ret }) {
+			return forever
+		}
+	}
+	for _, p := range extends {
+		if p.outcome == history.OK && p.answered >= 0 && p.ret <= until {
+			until = max(until, min(p.call+t.givenTTL(g.client), lost))
+		}
 	}
 	return until
 }

@@ -117,7 +117,7 @@ export function serve(program, openLock) {
       fail(`failed to handle ${JSON.stringify(line.toString('utf8', 0, 200))}: ${err}`)
     }
   }
-  process.on('uncaughtException', (err) => fail(`not caught: ${err?.stack ?? err}`))
+  process.on('uncaughtException', (err) => die(`not caught: ${err?.stack ?? err}`)) // as it would have ended without this SDK
   process.stdin.on('data', (bytes) => {
     rest = Buffer.concat([rest, bytes])
     for (let end; (end = rest.indexOf('\n')) >= 0; rest = rest.subarray(end + 1)) take(rest.subarray(0, end))

@@ -17,15 +17,15 @@ async function openLock(setup) {
   return async (wait = 86_400_000) => {
     const options = { key: setup.key, ttl, retryAttempts: Math.max(1, Math.floor(wait / DELAY)) }
     const lock = quorum ? createRedlock({ adapters, ...options }) : createLock({ adapter: adapters[0], ...options })
-    const attempt = async (what) => {
+    const attempt = async (what, again = false) => { // again: a repeated command says false only if the lock is not ours any more
       const before = begin()
       const no = async (why) => await calm(before) ? new Refused(why) : new Error(why)
       const done = await what().catch(async (err) => { throw await no(err.message) })
-      if (!done) throw await no('it says false')
+      if (!done) throw again ? new Refused('it says false') : await no('it says false')
       return done
     }
     const handle = await attempt(() => lock.acquire())
-    const extend = async () => { await attempt(() => lock.extend(handle, ttl)) }
+    const extend = async () => { await attempt(() => lock.extend(handle, ttl), !quorum) }
     return new Grant({ release: () => attempt(() => lock.release(handle)), extend, owner: handle.value })
   }
 }

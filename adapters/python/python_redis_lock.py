@@ -28,14 +28,15 @@ def open_lock(setup):
             if left <= 0:  # till then it asks again, as users do
                 raise Refused("taken") if doubt.count == begin else RuntimeError("taken")
 
-        def sure(action):
+        def sure(action, again=False):
+            """again: a repeated command says no only if the lock is not ours any more."""
             begin = doubt.count
             try:
                 action()
             except redis_lock.NotAcquired as err:
-                raise Refused(str(err)) if doubt.count == begin else err
+                raise Refused(str(err)) if again or doubt.count == begin else err
 
-        return Grant(release=lambda: sure(lock.release), extend=lambda: sure(lock.extend), owner=getattr(lock, "id", None))
+        return Grant(release=lambda: sure(lock.release), extend=lambda: sure(lock.extend, again=True), owner=getattr(lock, "id", None))
 
     return acquire
 

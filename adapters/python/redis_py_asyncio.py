@@ -51,14 +51,20 @@ def open_lock(setup):
         if not run(lock.acquire(blocking_timeout=wait)):
             raise said_no(begin, "taken")
 
-        def sure(action):
+        def release():
             begin = given_up
             try:
-                run(action())
+                run(lock.release())
             except LockNotOwnedError as err:
                 raise said_no(begin, str(err)) from err
 
-        return Grant(release=lambda: sure(lock.release), extend=lambda: sure(lock.reacquire), owner=lock.local.token)
+        def extend():
+            try:
+                run(lock.reacquire())
+            except LockNotOwnedError as err:  # also of a repeated command: only a release takes the key away
+                raise Refused(str(err)) from err
+
+        return Grant(release=release, extend=extend, owner=lock.local.token)
 
     return acquire
 

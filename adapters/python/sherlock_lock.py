@@ -16,15 +16,16 @@ except ImportError:
 doubt = Doubt(redis.connection.Connection)
 
 
-def sure(action, no):
-    """Raises Refused if the library says no, and that is the nodes' answer."""
+def sure(action, no, again=False):
+    """Raises Refused if the library says no, and that is the nodes' answer. again: a repeated command returns False only if the lock is not ours
+    any more."""
     begin = doubt.count
     try:
         done = action()
     except no as err:
         raise Refused(str(err)) if doubt.count == begin else err
     if done is False:
-        raise Refused("no") if doubt.count == begin else RuntimeError("no")
+        raise Refused("no") if again or doubt.count == begin else RuntimeError("no")
 
 
 def open_lock(setup):
@@ -34,7 +35,7 @@ def open_lock(setup):
     def acquire(wait):
         lock = sherlock.RedisLock(setup.key, client=client, expire=setup.ttl and int(setup.ttl), timeout=wait, retry_interval=0.1)
         sure(lock.acquire, LockTimeoutException)
-        return Grant(release=lambda: sure(lock.release, LockException), extend=lambda: sure(lock.renew, LockException), owner=lock._owner)
+        return Grant(release=lambda: sure(lock.release, LockException), extend=lambda: sure(lock.renew, LockException, again=True), owner=lock._owner)
 
     return acquire
 

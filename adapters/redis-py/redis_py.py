@@ -15,15 +15,16 @@ from sim_adapter import Grant, Program, Refused, serve  # noqa: E402
 doubt = Doubt(redis.connection.Connection)
 
 
-def sure(action):
+def sure(action, again=False):
     """Makes a refusal of the one error that redis-py raises because a node said no, if it repeated no command: it does
-    that since its version 6, and in a cluster. LockError comes, too, when an earlier release failed on its way: then the key may stay."""
+    that since its version 6, and in a cluster. LockError comes, too, when an earlier release failed on its way: then the key may stay.
+    again: a repeated command says no only if the lock is not ours any more, as reacquire does."""
     def call():
         begin = doubt.count
         try:
             action()
         except LockNotOwnedError as err:
-            raise Refused(str(err)) if doubt.count == begin else err
+            raise Refused(str(err)) if again or doubt.count == begin else err
     return call
 
 
@@ -37,7 +38,7 @@ def open_lock(setup):
         begin = doubt.count
         if not lock.acquire(blocking_timeout=wait):
             raise Refused("taken") if doubt.count == begin else RuntimeError("taken, or the reply to a SET of ours was lost")
-        return Grant(release=sure(lock.release), extend=sure(lock.reacquire), owner=lock.local.token)
+        return Grant(release=sure(lock.release), extend=sure(lock.reacquire, again=True), owner=lock.local.token)
 
     return acquire
 

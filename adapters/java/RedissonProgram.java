@@ -8,7 +8,6 @@ import org.redisson.RedissonRedLock;
 import org.redisson.api.RLock;
 import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RedissonClient;
-import org.redisson.config.BaseMasterSlaveServersConfig;
 import org.redisson.config.Config;
 import org.redisson.connection.ConnectionListener;
 
@@ -34,7 +33,7 @@ final class RedissonProgram {
         if (renews) program.can("renew");
         if (!multi) program.can("cancel"); // lock() of the MultiLock cannot be interrupted
         if (kind.equals("RLock")) program.can("wakes", "clients");
-        SimAdapter.serve(program.with("homepage", "https://github.com/redisson/redisson").with("about", "Redisson's own client with its defaults"), setup -> {
+        SimAdapter.serve(program.with("homepage", "https://github.com/redisson/redisson").with("about", "Redisson's own client with its defaults, but for two threads each of its own and of Netty"), setup -> {
             boolean several = setup.nodes().size() > 1 && !"cluster".equals(setup.topology());
             if (several && !quorum) throw new SimAdapter.Unsupported("it locks on one node");
             var clients = setup.once(() -> several ? setup.nodes().stream().map(node -> connect(setup, List.of(node))).toList() : List.of(connect(setup, setup.nodes())));
@@ -63,27 +62,19 @@ final class RedissonProgram {
             @Override public void onDisconnect(InetSocketAddress address) { BROKE.incrementAndGet(); }
         });
         if (!setup.sentinels().isEmpty()) {
-            few(config.useSentinelServers().setMasterName(setup.master()).addSentinelAddress(addresses(setup.sentinels())));
+            config.useSentinelServers().setMasterName(setup.master()).addSentinelAddress(addresses(setup.sentinels()));
         } else if ("cluster".equals(setup.topology())) {
-            few(config.useClusterServers().addNodeAddress(addresses(nodes)));
+            config.useClusterServers().addNodeAddress(addresses(nodes));
         } else {
             var node = nodes.get(0);
             config.useSingleServer().setAddress(addresses(nodes)[0])
-                    .setUsername(node.username().isEmpty() ? null : node.username()).setPassword(node.password().isEmpty() ? null : node.password())
-                    .setConnectionMinimumIdleSize(1).setConnectionPoolSize(4).setSubscriptionConnectionPoolSize(2);
+                    .setUsername(node.username().isEmpty() ? null : node.username()).setPassword(node.password().isEmpty() ? null : node.password());
         }
         return Redisson.create(config);
     }
 
     static String[] addresses(List<SimAdapter.Node> nodes) {
         return nodes.stream().map(node -> "redis://" + node.host() + ":" + node.port()).toArray(String[]::new);
-    }
-
-    /** Few connections, as with one server. */
-    static void few(BaseMasterSlaveServersConfig<?> config) {
-        config.setMasterConnectionMinimumIdleSize(1).setMasterConnectionPoolSize(4);
-        config.setSlaveConnectionMinimumIdleSize(1).setSlaveConnectionPoolSize(4);
-        config.setSubscriptionConnectionMinimumIdleSize(1).setSubscriptionConnectionPoolSize(2);
     }
 
     static long orForEver(Double wait) { return wait == null ? 86_400_000 : wait.longValue(); }

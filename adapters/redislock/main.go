@@ -55,10 +55,9 @@ func open(s adapter.Setup) (adapter.Acquire, error) {
 			return err
 		}
 		extend := func(ctx context.Context) (time.Time, error) {
-			refused := doubts.Watch()
 			err := l.Refresh(ctx, s.TTL, nil)
-			if errors.Is(err, redislock.ErrNotObtained) {
-				return time.Time{}, refused(err)
+			if errors.Is(err, redislock.ErrNotObtained) { // also of a repeated command: only a release takes the key away
+				err = fmt.Errorf("%w: %w", adapter.ErrRefused, err)
 			}
 			return time.Time{}, err
 		}

@@ -132,7 +132,7 @@ func drawingFlags(c *cobra.Command, d *explore.Drawing) {
 func faultFlags(c *cobra.Command, bare *bool, kinds *[]string) {
 	c.Flags().BoolVar(bare, "bare", false, "leave out the scenario's own faults")
 	c.Flags().StringSliceVar(kinds, "kinds", nil, "the kinds of faults to draw (default: "+strings.Join(explore.KindsUnasked(), ", ")+
-		", and "+explore.Cancel+" if the lock program can cancel)")
+		", and cancel if the lock program can cancel)")
 	registerList(c, "kinds", explore.Kinds())
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
+	"github.com/redlock-sim/redlock-sim/internal/nemesis"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 	"github.com/redlock-sim/redlock-sim/internal/words"
@@ -246,7 +247,7 @@ func (s *searching) choose(ctx context.Context) error {
 			return err
 		}
 	}
-	if slices.Contains(r.Kinds, explore.Cancel) && v.Setup.Lock.Program != nil && target.ready != nil && !target.ready.Has(program.Cancels) {
+	if slices.Contains(r.Kinds, nemesis.Cancel) && v.Setup.Lock.Program != nil && target.ready != nil && !target.ready.Has(program.Cancels) {
 		s.leave()
 		return Usagef("--kinds cancel: attempts of %s cannot be cancelled", target.ready.Name)
 	}

@@ -425,7 +425,7 @@ func drawFor(of *explore.Search, r *request.Search, s *scenario.Setup) {
 	if len(r.Kinds) == 0 && ofLock(r, s) {
 		of.Kinds, of.Allows = survivable(s, waits(r, s))
 		if s.Lock.Program == nil || of.Ready == nil || !of.Ready.Has(program.Cancels) {
-			of.Kinds = slices.DeleteFunc(of.Kinds, func(k string) bool { return k == explore.Cancel })
+			of.Kinds = slices.DeleteFunc(of.Kinds, func(k string) bool { return k == nemesis.Cancel })
 		}
 	}
 }

@@ -68,12 +68,9 @@ func newDrawer(s *scenario.Setup, kinds []string, may func(*scenario.Fault) bool
 	return d, nil
 }
 
-// Cancel is the kind that cancels attempts. It is drawn only where it is asked for, or where a lock program says that it can cancel.
-const Cancel = "cancel"
-
-// KindsUnasked are those that are drawn where none are asked for: all but Cancel.
+// KindsUnasked are those that are drawn where none are asked for: all but nemesis.Cancel.
 func KindsUnasked() []string {
-	return slices.DeleteFunc(Kinds(), func(k string) bool { return k == Cancel })
+	return slices.DeleteFunc(Kinds(), func(k string) bool { return k == nemesis.Cancel })
 }
 
 // suffered are those of the kinds that can strike somebody of the cast.
@@ -124,7 +121,7 @@ func (s *Search) KindsNotDrawn(named bool) (list []NotDrawn) {
 		}
 		one := NotDrawn{kind, "no such fault fits the scenario"}
 		switch {
-		case kind == Cancel && !named:
+		case kind == nemesis.Cancel && !named:
 			one.Why = "it is drawn for lock programs that say that they can cancel, or with --kinds"
 		case err == nil && !setup.Cast().Suffers(kind):
 			one.Why = nobodyToStrike[kind]
@@ -223,7 +220,7 @@ func (d *drawer) add(r *rand.Rand, list []scenario.Fault, kind string) []scenari
 			f = d.ofMessage(r, kind)
 		} else {
 			f = scenario.Fault{Kind: kind, Params: d.params(r, kind, d.cast), Trigger: d.trigger(r)}
-			if kind == Cancel && d.messages && r.IntN(2) == 0 { // an attempt is under way then
+			if kind == nemesis.Cancel && d.messages && r.IntN(2) == 0 { // an attempt is under way then
 				f.Trigger = d.message(r, r.IntN(2) == 0)
 			}
 			if client := sender(&f); client != "" && r.IntN(4) > 0 { // it strikes who has just sent or is to be answered

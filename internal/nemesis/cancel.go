@@ -7,9 +7,12 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
 
+// Cancel is the kind that cancels attempts. A search draws it only where it is asked for, or where a lock program says that it can cancel.
+const Cancel = "cancel"
+
 func init() {
 	register(Kind{
-		Name: "cancel",
+		Name: Cancel,
 		Title: "cancel the attempt of a client to get the lock that is under way, as a user does whose request has ended " +
 			"(Go's context, Java's interrupt, Python's task.cancel)",
 		New: func() Fault { return &cancel{} },

@@ -17,8 +17,8 @@ var mixable = map[string]drawFunc{
 		client, node := k.victim(r, c)
 		return &pause{processOrResource: processOrResource{process: process{Client: client, Node: node}}, For: k.For.Draw(r)}
 	},
-	"kill":   drawKill,
-	"cancel": func(r *rand.Rand, c Cast, _ MixKind) Fault { return &cancel{Client: c.Clients[r.IntN(len(c.Clients))]} },
+	"kill": drawKill,
+	Cancel: func(r *rand.Rand, c Cast, _ MixKind) Fault { return &cancel{Client: c.Clients[r.IntN(len(c.Clients))]} },
 	"latency": func(r *rand.Rand, c Cast, k MixKind) Fault {
 		f := &latency{Delay: max(k.By.Draw(r), time.Millisecond)}
 		if k.Widely && r.IntN(3) == 0 {

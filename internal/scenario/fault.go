@@ -247,6 +247,9 @@ func (f *Fault) checkTrigger(d *decoder, r *FaultRules, i int) {
 		d.ProblemAt(f.path+".after.fault", "there is no other fault %d: the list has %d", f.After.Fault, len(s.Faults.List))
 	}
 	r.checkPassing(d, f.path+".until", f.Until)
+	if f.Kind == nemesis.Cancel && f.Until != nil {
+		d.ProblemAt(f.path+".until", "a cancelled attempt does not come back: this fault is over as soon as it has begun")
+	}
 }
 
 // refuses reports that the fault lets nodes refuse commands.

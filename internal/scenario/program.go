@@ -291,7 +291,7 @@ func (s *Setup) wantsPushes(r *program.Ready) string {
 
 func (s *Setup) wantsCancels(r *program.Ready) string {
 	if mix := s.Faults.Mix; mix != nil && !r.Has(program.Cancels) {
-		if _, drawn := mix.Kinds["cancel"]; drawn {
+		if _, drawn := mix.Kinds[nemesis.Cancel]; drawn {
 			return "the mix cancels attempts, and its attempts cannot be cancelled"
 		}
 	}

@@ -5,6 +5,7 @@ declare(strict_types=1);
 
 require __DIR__ . '/../../sdk/php/sim_adapter.php';
 require __DIR__ . '/libraries.php';
+require 'Symfony/Polyfill/Mbstring/autoload.php'; // Laravel requires mbstring: it looks with it at what an exception says
 require 'Illuminate/Cache/autoload.php';
 
 use Illuminate\Cache\PhpRedisLock;

@@ -67,6 +67,16 @@ func TestPromiseIsWhatWasGiven(t *testing.T) {
 			s.add(1007, "c1", history.Invoke, history.Release, history.Value{Owner: "c1-inside"})
 			s.add(1008, "c1", history.OK, history.Release, history.Value{Owner: "c1-inside"})
 		}, 1100, Holds, ""},
+		"what it takes inside by the same value when its key is gone": {1, func(s *script) {
+			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+			s.granted(10, "c1", -1, -1)
+			s.add(20, "c1", history.Invoke, history.Acquire, history.Value{Extra: &history.Extra{Inner: true}})
+			s.add(1002, "A", history.Info, history.KeyExpired, history.Value{Key: "lock", Owner: "c1-owner"})
+			s.changes(1005, "A", history.KeySet, "c1", 1003, 2003)
+			s.granted(1006, "c1", -1, -1)
+			s.add(1007, "c1", history.Invoke, history.Release, history.Value{Owner: "c1-owner"})
+			s.add(1008, "c1", history.OK, history.Release, history.Value{Owner: "c1-owner"})
+		}, 1100, Holds, ""},
 		"what it takes again inside by the same value": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.granted(10, "c1", -1, -1)

@@ -164,7 +164,8 @@ func (j *judge) extensionsOf(g *facts.Grant) (list []int) {
 		if o.Call > end {
 			break
 		}
-		if o.F == history.Extend && o.Call > g.Return && j.HolderOf(op) == (facts.Holder{Client: g.Client, Lock: g.Lock}) && j.IsRenewedBy(g, op) {
+		its := o.F == history.Extend && j.HolderOf(op) == (facts.Holder{Client: g.Client, Lock: g.Lock}) && j.IsRenewedBy(g, op)
+		if its && o.Call > g.Return {
 			list = append(list, op)
 		}
 	}

@@ -74,6 +74,13 @@ func (f *Facts) collectCommands() {
 	for i := range f.Grants {
 		by[f.Grants[i].Client] = &clientCommands{}
 	}
+	f.askedInside = make(map[Holder][]int)
+	for op := range f.Ops {
+		if o := &f.Ops[op]; o.F == history.Acquire && f.IsInner(op) {
+			k := f.HolderOf(op)
+			f.askedInside[k] = append(f.askedInside[k], o.Call)
+		}
+	}
 	f.keys, f.setsKeys = f.ReplayKeys(), f.SawOnKeys(history.KeySet)
 	for i := range f.History.Events {
 		e := f.Event(i)
@@ -139,13 +146,26 @@ func (f *Facts) commandsFor(g *Grant) []int {
 // isInside reports that an event of a key is about another grant of its client: one that it asked for inside a section, or the one in which
 // it did.
 func (f *Facts) isInside(g *Grant, event int) bool {
-	if owner := f.Event(event).Value.Owner; owner == "" || g.Owner == "" || owner == g.Owner {
-		return false
+	owner := f.Event(event).Value.Owner
+	other := owner != "" && g.Owner != "" && owner != g.Owner
+	if other && f.IsInner(g.op) {
+		return true
 	}
-	return f.IsInner(g.op) || slices.ContainsFunc(f.Ops, func(o history.Op) bool {
-		return o.F == history.Acquire && g.Return < o.Call && o.Call < event && o.Process == g.Client && f.Event(o.Call).Value.Inner() &&
-			f.Event(o.Call).Value.Lock() == g.Lock
-	})
+	asked := f.askedInside[Holder{g.Client, g.Lock}]
+	first := sort.SearchInts(asked, g.Return+1)
+	return first < len(asked) && asked[first] < event && (other || f.tookGone(asked[first], event))
+}
+
+// tookGone reports that a client set its key, between two events or with the second, when the key was gone.
+func (f *Facts) tookGone(behind, event int) bool {
+	of := f.Event(event)
+	for i := behind + 1; i <= event; i++ {
+		e := f.Event(i)
+		if e.F == history.KeySet && e.Process == of.Process && e.Value.Key == of.Value.Key && e.Value.Client == of.Value.Client && f.wasGone(i) {
+			return true
+		}
+	}
+	return false
 }
 
 // promiseFromCommands reads the promise of a grant from when its commands asked for the lock, and

@@ -78,6 +78,8 @@ type Facts struct {
 	commandsOf map[string]*clientCommands
 	keys       *KeyReplay
 	setsKeys   bool
+	// askedInside are the events at which a client asked for a lock inside a section of it.
+	askedInside map[Holder][]int
 	// foreignSets are the key-sets that leave a key to the client whose it was.
 	foreignSets map[int]foreignSet
 	// clusterOf is the Redis Cluster that each server is of, where each node of the lock is one.

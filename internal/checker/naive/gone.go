@@ -386,8 +386,8 @@ func (t *terms) knowsEnd(g *grant) int64 {
 	return until
 }
 
-// knowsGiven: "the client knows the TTL that it gave. Each `extend` of the grant by its client that was answered `ok` before this end, or at
-// it, tells it the TTL once more, from the invocation of the `extend`. But if such a lock renews by itself (the header says `renews`, or a
+// knowsGiven: "the client knows the TTL that it gave. Each `extend` of the grant by its client that was answered `ok` before this end, or
+// at it, tells it the TTL once more, from the invocation of the `extend`. But if such a lock renews by itself (the header says `renews`, or a
 // renewal of the grant was invoked outside the time from the invocation of such an `extend` to its completion), its holder cannot know how
 // long the lock is held".
 func (t *terms) knowsGiven(g *grant, lost int64) int64 {
@@ -397,7 +397,8 @@ func (t *terms) knowsGiven(g *grant, lost int64) int64 {
 	}
 	var extends []*op
 	for _, p := range t.ops {
-		if p.f == history.Extend && p.client == g.client && p.lock == g.lock && p.invoked > g.answered && p.invoked <= g.ended && g.isRenewedBy(p) {
+		its := p.f == history.Extend && p.client == g.client && p.lock == g.lock && g.isRenewedBy(p)
+		if its && p.invoked > g.answered && p.invoked <= g.ended {
 			extends = append(extends, p)
 		}
 	}

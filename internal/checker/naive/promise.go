@@ -228,16 +228,34 @@ func (t *terms) asks(g *grant, i int) bool {
 		e.Value.Client == g.client && at.IsSet() && at.V() >= g.call && at.V() < g.end && t.countsFor(g, e.Value.Key) && !t.inside(g, i)
 }
 
-// inside: "An `acquire` that says `inner` may take the lock for itself: so an event with another owner value than the grant's (if both have
-// one) is none either if the grant's own `acquire` says `inner`, or if such an `acquire` of the client and lock stands between the grant's
-// answer and the event."
+// inside: "What it takes the client does not ask for the grant: if the grant's own `acquire` says `inner`, no event with another owner value
+// than the grant's (if both have one); if such an `acquire` of the client and lock stands between the grant's answer and the event, neither
+// that, nor an event of a key on a node on which, behind this `acquire`, the client has set the key (with this event or before) when the
+// last that the node had told of it was that it had expired or was deleted."
 func (t *terms) inside(g *grant, i int) bool {
-	if owner := t.events[i].Value.Owner; owner == "" || g.owner == "" || owner == g.owner {
-		return false
-	}
-	return g.asked.Inner() || slices.ContainsFunc(t.ops, func(p *op) bool {
-		return p.f == history.Acquire && p.client == g.client && p.lock == g.lock && p.asked.Inner() && g.answered < p.invoked && p.invoked < i
+	owner := t.events[i].Value.Owner
+	other := owner != "" && g.owner != "" && owner != g.owner
+	return other && g.asked.Inner() || slices.ContainsFunc(t.ops, func(p *op) bool {
+		return p.f == history.Acquire && p.client == g.client && p.lock == g.lock && p.asked.Inner() && g.answered < p.invoked && p.invoked < i &&
+			(other || t.tookGone(g.client, p.invoked, i))
 	})
+}
+
+// tookGone reports that a client set the key of an event, behind another and not behind this, when it was gone.
+func (t *terms) tookGone(client string, behind, i int) bool {
+	last := history.F("")
+	for j := 0; j <= i; j++ {
+		e := &t.events[j]
+		if !aboutKey(e.F) && e.F != history.KeyUnclear || e.Process != t.events[i].Process || e.Value.Key != t.events[i].Value.Key {
+			continue
+		}
+		gone := last == history.KeyExpired || last == history.KeyDeleted
+		if j > behind && e.F == history.KeySet && e.Value.Client == client && gone {
+			return true
+		}
+		last = e.F
+	}
+	return false
 }
 
 // leavesTo reports that a key-set leaves the key to another client.
@@ -297,7 +315,7 @@ func (t *terms) asksFor(g *grant, counts func(int) bool) map[place]asking {
 }
 
 // takesBack: "A `key-deleted` of the same client takes the key back, unless it stands before the first of these events or after
-// the end of the belief, or has another owner value as above."
+// the end of the belief, or is of what an `inner` took for itself."
 func (t *terms) takesBack(g *grant, i int) bool {
 	e := &t.events[i]
 	return e.F == history.KeyDeleted && e.Value.Client == g.client && t.ofLock(i) && i < g.ended && i > t.firstAsk(g) && !t.inside(g, i)

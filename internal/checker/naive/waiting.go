@@ -159,7 +159,8 @@ func (t *terms) minorityStruck(at int) bool {
 // far as is known, and a client asks for it. Violated if one client asked for longer than
 // the bound during a stretch in which the lock was free. A stretch in which the lock is
 // free ends with the next grant. It may be a single instant. Chances: stretches in which
-// the lock was free and a client asked for it, up to a grant whose `acquire` does not say `inner`. Several locks of one history count as one."
+// the lock was free and a client asked for it, up to a grant whose `acquire` does not say `inner`. Several locks of one
+// history count as one."
 func (t *terms) starved(within []between) (violated, chances bool) {
 	for _, w := range within {
 		from := w.from // when the lock is free

@@ -104,8 +104,8 @@ func (r *Record) tables(b *bytes.Buffer) {
 }
 
 // ofSearches says what the table of searches has.
-const ofSearches = "How long the card took, and what a search made of the program alone: the guarantees of which it found a violation that is certain. " +
-	"Both depend on what else the machine did then. Below stands for each library what was found, and with which command."
+const ofSearches = "How long the card took, and what a search made of the program alone: the guarantees of which it found a violation " +
+	"that is certain. Both depend on what else the machine did then. Below stands for each library what was found, and with which command."
 
 // searches writes the table of searches.
 func (r *Record) searches(b *bytes.Buffer) {

@@ -499,3 +499,51 @@ func TestPromisesMatter(t *testing.T) {
 		})
 	}
 }
+
+// TestKeyThatIsTakenAgain: a lock that tells no owner value takes its own key once more by an extension. The key is then that of the later
+// grant. What the client renews in between makes it nobody else's.
+func TestKeyThatIsTakenAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		left int64 // when the extension at 405 ms left the client, which asks again from 400 to 410
+		want Verdict
+	}{
+		"by an attempt that was granted": {401, Holds},
+		"by a renewal before":            {399, Violated},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := asked(1)
+			changed := func(ms int64, f history.F, left int64) {
+				s.add(ms, "A", history.Info, f, history.Value{Key: "lock", Client: "c1", Outcome: &history.Outcome{At: ns(left)},
+					Grant: &history.Grant{TTL: ns(9000), ValidUntil: ns(left + 9000)}})
+			}
+			s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+			changed(5, history.KeySet, 1)
+			s.add(10, "c1", history.OK, history.Acquire, history.Value{})
+			s.add(400, "c1", history.Invoke, history.Acquire, history.Value{})
+			changed(405, history.KeyExtended, c.left)
+			s.add(410, "c1", history.OK, history.Acquire, history.Value{})
+			s.add(1800, "c1", history.Invoke, history.Release, history.Value{})
+			s.add(2500, "c1", history.Info, history.Release, history.Value{})
+			changed(2799, history.KeyDeleted, 1801)
+			s.add(3500, "run", history.Info, history.Phase, history.Value{Rare: &history.Rare{Detail: history.PhaseDone}})
+			if f := Judge(context.Background(), &s.h, []Property{NoOrphanLock}, Options{})[0]; f.Verdict != c.want {
+				t.Errorf("%v: %s\nwant %v", f.Verdict, f.Why, c.want)
+			}
+		})
+	}
+}
+
+// TestAskedAtTheInstantOfTheEnd: what leaves the client at the instant of the answer was asked for before it, also if the client gives the
+// lock back at once.
+func TestAskedAtTheInstantOfTheEnd(t *testing.T) {
+	s := asked(1)
+	s.add(0, "c1", history.Invoke, history.Acquire, history.Value{})
+	s.changes(5, "A", history.KeySet, "c1", 1, 300_001)
+	s.granted(200, "c1", 1200, -1)
+	s.release(200, 202, "c1")
+	s.changes(203, "A", history.KeyExtended, "c1", 200, 1200)
+	s.add(210, "run", history.Info, history.Phase, history.Value{Rare: &history.Rare{Detail: history.PhaseDone}})
+	if f := Judge(context.Background(), &s.h, []Property{TrueValidity}, Options{})[0]; f.Verdict != Holds {
+		t.Errorf("%v: %s", f.Verdict, f.Why)
+	}
+}

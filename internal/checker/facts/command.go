@@ -122,7 +122,9 @@ func (f *Facts) LeftBefore(event int, at time.Duration) bool {
 func (f *Facts) commandsFor(g *Grant) []int {
 	c := f.commandsOf[g.Client]
 	from := sort.Search(len(c.asked), func(i int) bool { return f.LeftAt(c.asked[i]) >= f.At(g.Call) })
-	to := sort.Search(len(c.asked), func(i int) bool { return f.LeftAt(c.asked[i]) >= f.At(g.End) })
+	to := sort.Search(len(c.asked), func(i int) bool {
+		return f.LeftAt(c.asked[i]) >= f.At(g.End) && f.LeftAt(c.asked[i]) > f.At(g.Return)
+	})
 	if from >= to {
 		return nil
 	}

@@ -245,7 +245,7 @@ func (f *Facts) attemptEnd(client string, attempt int) (at time.Duration, event 
 }
 
 // attemptsFor are the acquires that may have set a key: those with its owner value, or
-// else the client's latest before it that told none.
+// else the client's latest before it that told none, or one that took it again.
 func (f *Facts) attemptsFor(k *KeyLife) []int {
 	var same []int
 	silent := -1
@@ -258,7 +258,33 @@ func (f *Facts) attemptsFor(k *KeyLife) []int {
 		}
 	}
 	if len(same) == 0 && silent >= 0 {
-		return []int{silent}
+		return []int{f.tookAgain(k, silent)}
 	}
 	return same
+}
+
+// tookAgain is the last acquire of a client that used a key which an earlier one had set: it was granted the lock, and extended the key.
+func (f *Facts) tookAgain(k *KeyLife, last int) int {
+	of := f.Event(k.by)
+	for i := k.by + 1; i < len(f.History.Events); i++ {
+		e := f.Event(i)
+		if e.Process != of.Process || e.Value.Key != of.Value.Key {
+			continue
+		}
+		switch e.F {
+		case history.KeySet, history.KeyDeleted, history.KeyExpired, history.KeyUnclear:
+			return last
+		case history.KeyExtended:
+		default:
+			continue
+		}
+		for _, a := range f.Attempts[k.Client] {
+			o := &f.Ops[a]
+			its := a > last && o.Type == history.OK && f.ownerOf(a) == "" && e.Value.Client == k.Client && e.Value.At().IsSet()
+			if its && f.At(o.Call) <= f.LeftAt(i) && f.LeftAt(i) <= f.At(o.Return) {
+				last = a
+			}
+		}
+	}
+	return last
 }

@@ -644,7 +644,7 @@ func (t *terms) namesEnd(i int) bool {
 // the client asks again without re-entering, or when it is killed"; -1: never), and
 // whether the client was killed. "If several attempts used the key's owner value, the last
 // of these ends counts. If none did, the end of another attempt counts: of those of the
-// client that told no owner value, the latest one before the key was set."
+// client that told no owner value, the latest one before the key was set, or a later one that took the same key again."
 func (t *terms) doneWith(i int) (done int, killed bool) {
 	client := t.ownerOf(i)
 	done = -1
@@ -673,10 +673,32 @@ func (t *terms) attemptsFor(client string, set int) (named []*op) {
 			}
 		}
 	}
-	if len(named) == 0 {
-		return silent
+	if len(named) == 0 && len(silent) > 0 {
+		return []*op{t.tookAgain(silent[0], set)}
 	}
 	return named
+}
+
+// tookAgain is the last attempt that used the key of an earlier one: "it was answered `ok`, and between its invocation and its answer (by the
+// `at`) the client extended the key, which had been neither set nor lost since, as far as is known."
+func (t *terms) tookAgain(last *op, set int) *op {
+	of := &t.events[set]
+	for i := set + 1; i < len(t.events); i++ {
+		e := &t.events[i]
+		if e.Process != of.Process || e.Value.Key != of.Value.Key || !aboutKey(e.F) && e.F != history.KeyUnclear {
+			continue
+		}
+		if e.F != history.KeyExtended {
+			break
+		}
+		for _, p := range t.ops {
+			its := p.f == history.Acquire && p.client == last.client && p.owner == "" && p.outcome == history.OK && e.Value.Client == p.client
+			if at := e.Value.At(); its && at.IsSet() && p.call <= at.V() && at.V() <= p.ret && p.invoked > last.invoked {
+				last = p
+			}
+		}
+	}
+	return last
 }
 
 // tookBack is the event in which the client of an attempt had done with its keys; -1: never.

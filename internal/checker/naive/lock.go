@@ -679,8 +679,8 @@ func (t *terms) attemptsFor(client string, set int) (named []*op) {
 	return named
 }
 
-// tookAgain is the last attempt that used the key of an earlier one: "it was answered `ok`, and between its invocation and its answer (by the
-// `at`) the client extended the key, which had been neither set nor lost since, as far as is known."
+// tookAgain is the last attempt that used the key of an earlier one: "it was answered `ok`, and between its invocation and its answer (by
+// the `at`) the client extended the key, which had been neither set nor lost since, as far as is known."
 func (t *terms) tookAgain(last *op, set int) *op {
 	of := &t.events[set]
 	for i := set + 1; i < len(t.events); i++ {

@@ -219,17 +219,19 @@ func (t *terms) clearAgain(i int) int {
 
 // asks reports that event i tells of what a grant's client asks for: "the `key-set` and `key-extended` events of a key of the lock with an
 // `at`, whose `client` is the grant's, whose `at` is not before the invocation of the `acquire`, and before the end of the belief or not
-// after the answer. A `key-set` that leaves the key to another client is none, and neither is an event of a key that does not count for the grant."
+// after the answer. A `key-set` that leaves the key to another client is none, and neither is an event of a key that does not count for the
+// grant."
 func (t *terms) asks(g *grant, i int) bool {
 	e := &t.events[i]
 	at := e.Value.At()
 	// "Lease in the value: in "Given promise" only `key-set` events tell what a client asks for."
 	return (e.F == history.KeySet || e.F == history.KeyExtended && !t.leased()) && t.ofLock(i) && !t.leavesTo(i) &&
-		e.Value.Client == g.client && at.IsSet() && at.V() >= g.call && (at.V() < g.end || at.V() <= g.ret) && t.countsFor(g, e.Value.Key) && !t.inside(g, i)
+		e.Value.Client == g.client && at.IsSet() && at.V() >= g.call && (at.V() < g.end || at.V() <= g.ret) &&
+		t.countsFor(g, e.Value.Key) && !t.inside(g, i)
 }
 
-// inside: "What it takes the client does not ask for the grant: if the grant's own `acquire` says `inner`, no event with another owner value
-// than the grant's (if both have one); if such an `acquire` of the client and lock stands between the grant's answer and the event, neither
+// inside: "What it takes the client does not ask for the grant: if the grant's own `acquire` says `inner`, no event with another owner
+// value than the grant's (if both have one); if such an `acquire` of the client and lock stands between the grant's answer and the event, neither
 // that, nor an event of a key on a node on which, behind this `acquire`, the client has set the key (with this event or before) when the
 // last that the node had told of it was that it had expired or was deleted."
 func (t *terms) inside(g *grant, i int) bool {

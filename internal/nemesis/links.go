@@ -181,14 +181,20 @@ func (l *Where) strikes(link world.Link, w world.World) bool {
 func (l *Where) impactOn(w world.World, struck, words string, does history.Does) history.Impact {
 	s := history.Strike{Does: does}
 	for _, link := range l.links(w) {
-		s.Links = append(s.Links, link)
-		if of := w.Process(link.From); len(of) > 1 { // they share it
-			for _, other := range of[1:] {
-				s.Links = append(s.Links, world.Link{From: other, To: link.To})
-			}
-		}
+		s.Links = append(s.Links, ofProcess(w, link)...)
 	}
 	return history.Impact{Words: struck + " " + l.between(w) + " " + words, Effects: []history.Strike{s}}
+}
+
+// ofProcess are a link, and those of all clients that share it: their process has one.
+func ofProcess(w world.World, link world.Link) []world.Link {
+	list := []world.Link{link}
+	for _, other := range w.Process(link.From) {
+		if other != link.From {
+			list = append(list, world.Link{From: other, To: link.To})
+		}
+	}
+	return list
 }
 
 // between says which links are struck, and which way.

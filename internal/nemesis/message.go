@@ -166,7 +166,7 @@ type struck struct {
 func (s *struck) Target() string { return s.m.Link.From + " to " + s.m.Link.To }
 
 // Impact implements Fault.
-func (s *struck) Impact(world.World) history.Impact {
+func (s *struck) Impact(w world.World) history.Impact {
 	command := strings.ToUpper(s.m.Words[0])
 	words := fmt.Sprintf("%s from %s to %s", command, s.m.Link.From, s.m.Link.To)
 	switch {
@@ -175,7 +175,7 @@ func (s *struck) Impact(world.World) history.Impact {
 	case s.m.Kind.FromNode():
 		words = fmt.Sprintf("the answer of %s to %s from %s", s.m.Link.To, command, s.m.Link.From)
 	}
-	return history.Impact{Words: words + " " + s.words, Effects: []history.Strike{{Does: s.does, Links: []world.Link{s.m.Link}}}}
+	return history.Impact{Words: words + " " + s.words, Effects: []history.Strike{{Does: s.does, Links: ofProcess(w, s.m.Link)}}}
 }
 
 // Begin implements Fault.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker/facts"
@@ -159,13 +160,9 @@ func (j *judge) promiseEndTold(g *facts.Grant) time.Duration {
 // extensionsOf are the operations by which the client of a grant extended it.
 func (j *judge) extensionsOf(g *facts.Grant) (list []int) {
 	end := g.EndOr(len(j.History.Events))
-	for op := range j.Ops {
-		o := &j.Ops[op]
-		if o.Call > end {
-			break
-		}
-		its := o.F == history.Extend && j.HolderOf(op) == (facts.Holder{Client: g.Client, Lock: g.Lock}) && j.IsRenewedBy(g, op)
-		if its && o.Call > g.Return {
+	op := sort.Search(len(j.Ops), func(op int) bool { return j.Ops[op].Call > g.Return })
+	for ; op < len(j.Ops) && j.Ops[op].Call <= end; op++ {
+		if j.Ops[op].F == history.Extend && j.HolderOf(op) == (facts.Holder{Client: g.Client, Lock: g.Lock}) && j.IsRenewedBy(g, op) {
 			list = append(list, op)
 		}
 	}

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"sort"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -278,13 +279,21 @@ func (f *Facts) tookAgain(k *KeyLife, last int) int {
 		default:
 			continue
 		}
-		for _, a := range f.Attempts[k.Client] {
-			o := &f.Ops[a]
-			its := a > last && o.Type == history.OK && f.ownerOf(a) == "" && e.Value.Client == k.Client && e.Value.At().IsSet()
-			if its && f.At(o.Call) <= f.LeftAt(i) && f.LeftAt(i) <= f.At(o.Return) {
-				last = a
-			}
+		if e.Value.Client == k.Client && e.Value.At().IsSet() {
+			last = max(last, f.grantedAround(k.Client, f.LeftAt(i)))
 		}
 	}
 	return last
+}
+
+// grantedAround is the last acquire of a client that was under way at an instant, was granted, and told no owner value; -1: none.
+func (f *Facts) grantedAround(client string, at time.Duration) int {
+	attempts := f.Attempts[client]
+	n := sort.Search(len(attempts), func(n int) bool { return f.At(f.Ops[attempts[n]].Call) > at }) - 1
+	for ; n >= 0 && f.At(f.Ops[attempts[n]].Return) >= at; n-- {
+		if a := attempts[n]; f.Ops[a].Type == history.OK && f.ownerOf(a) == "" {
+			return a
+		}
+	}
+	return -1
 }

@@ -388,8 +388,8 @@ func (t *terms) knowsEnd(g *grant) int64 {
 
 // knowsGiven: "the client knows the TTL that it gave. Each `extend` of the grant by its client that was answered `ok` before this end, or
 // at it, tells it the TTL once more, from the invocation of the `extend`. But if such a lock renews by itself (the header says `renews`, or
-// a renewal of the grant was invoked outside the time from the invocation of such an `extend` to its completion), its holder cannot know how
-// long the lock is held".
+// a renewal of the grant was invoked outside the time from the invocation of such an `extend` to its completion), its holder cannot know
+// how long the lock is held".
 func (t *terms) knowsGiven(g *grant, lost int64) int64 {
 	until, promised := g.promise(none)
 	if !promised || t.renews(g.client) {

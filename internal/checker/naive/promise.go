@@ -231,9 +231,9 @@ func (t *terms) asks(g *grant, i int) bool {
 }
 
 // inside: "What it takes the client does not ask for the grant: if the grant's own `acquire` says `inner`, no event with another owner
-// value than the grant's (if both have one); if such an `acquire` of the client and lock stands between the grant's answer and the event, neither
-// that, nor an event of a key on a node on which, behind this `acquire`, the client has set the key (with this event or before) when the
-// last that the node had told of it was that it had expired or was deleted."
+// value than the grant's (if both have one); if such an `acquire` of the client and lock stands between the grant's answer and the event,
+// neither that, nor an event of a key on a node on which, behind this `acquire`, the client has set the key (with this event or before)
+// when the last that the node had told of it was that it had expired or was deleted."
 func (t *terms) inside(g *grant, i int) bool {
 	owner := t.events[i].Value.Owner
 	other := owner != "" && g.owner != "" && owner != g.owner

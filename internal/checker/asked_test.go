@@ -504,14 +504,20 @@ func TestPromisesMatter(t *testing.T) {
 // grant. What the client renews in between makes it nobody else's.
 func TestKeyThatIsTakenAgain(t *testing.T) {
 	for name, c := range map[string]struct {
-		left int64 // when the extension at 405 ms left the client, which asks again from 400 to 410
-		want Verdict
+		left   int64 // when the extension at 405 ms left the client, which asks again from 400 to 410
+		answer history.Type
+		renews bool
+		want   Verdict
 	}{
-		"by an attempt that was granted": {401, Holds},
-		"by a renewal before":            {399, Violated},
+		"by an attempt that was granted":                     {401, history.OK, false, Holds},
+		"by an attempt of which nobody knows what came":      {401, history.Info, false, Violated},
+		"by a renewal before":                                {399, history.OK, false, Violated},
+		"by one that was granted, of a lock that renews":     {401, history.OK, true, Holds},
+		"by one that was not granted, of a lock that renews": {401, history.Info, true, Violated},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := asked(1)
+			s.h.Header.Renews = c.renews
 			changed := func(ms int64, f history.F, left int64) {
 				s.add(ms, "A", history.Info, f, history.Value{Key: "lock", Client: "c1", Outcome: &history.Outcome{At: ns(left)},
 					Grant: &history.Grant{TTL: ns(9000), ValidUntil: ns(left + 9000)}})
@@ -521,7 +527,7 @@ func TestKeyThatIsTakenAgain(t *testing.T) {
 			s.add(10, "c1", history.OK, history.Acquire, history.Value{})
 			s.add(400, "c1", history.Invoke, history.Acquire, history.Value{})
 			changed(405, history.KeyExtended, c.left)
-			s.add(410, "c1", history.OK, history.Acquire, history.Value{})
+			s.add(410, "c1", c.answer, history.Acquire, history.Value{})
 			s.add(1800, "c1", history.Invoke, history.Release, history.Value{})
 			s.add(2500, "c1", history.Info, history.Release, history.Value{})
 			changed(2799, history.KeyDeleted, 1801)
@@ -542,7 +548,7 @@ func TestAskedAtTheInstantOfTheEnd(t *testing.T) {
 	s.granted(200, "c1", 1200, -1)
 	s.release(200, 202, "c1")
 	s.changes(203, "A", history.KeyExtended, "c1", 200, 1200)
-	s.add(210, "run", history.Info, history.Phase, history.Value{Rare: &history.Rare{Detail: history.PhaseDone}})
+	s.add(310, "run", history.Info, history.Phase, history.Value{Rare: &history.Rare{Detail: history.PhaseDone}})
 	if f := Judge(context.Background(), &s.h, []Property{TrueValidity}, Options{})[0]; f.Verdict != Holds {
 		t.Errorf("%v: %s", f.Verdict, f.Why)
 	}

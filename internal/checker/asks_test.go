@@ -119,7 +119,7 @@ func checkAsks(t *testing.T, p Property, quorum int, until int64, did func(s *sc
 	again(later[:n])
 	s.granted(10, "c1", until, -1)
 	again(later[n:])
-	s.phase(900, history.PhaseDone)
+	s.phase(2000, history.PhaseDone)
 	f := Judge(context.Background(), &s.h, []Property{p}, Options{})[0]
 	checkShape(t, &s.h, f)
 	if f.Verdict != want || !strings.Contains(f.Why, why) {

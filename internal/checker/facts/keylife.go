@@ -280,18 +280,20 @@ func (f *Facts) tookAgain(k *KeyLife, last int) int {
 			continue
 		}
 		if e.Value.Client == k.Client && e.Value.At().IsSet() {
-			last = max(last, f.grantedAround(k.Client, f.LeftAt(i)))
+			last = max(last, f.takenAround(k.Client, f.LeftAt(i)))
 		}
 	}
 	return last
 }
 
-// grantedAround is the last acquire of a client that was under way at an instant, was granted, and told no owner value; -1: none.
-func (f *Facts) grantedAround(client string, at time.Duration) int {
+// takenAround is the last acquire of a client that was under way at an instant, and told no owner value; -1: none. Where the lock renews by
+// itself, a renewal of an earlier one may be under way then, too: it must have been granted.
+func (f *Facts) takenAround(client string, at time.Duration) int {
 	attempts := f.Attempts[client]
 	n := sort.Search(len(attempts), func(n int) bool { return f.At(f.Ops[attempts[n]].Call) > at }) - 1
 	for ; n >= 0 && f.At(f.Ops[attempts[n]].Return) >= at; n-- {
-		if a := attempts[n]; f.Ops[a].Type == history.OK && f.ownerOf(a) == "" {
+		a := attempts[n]
+		if granted := f.Ops[a].Type == history.OK; f.ownerOf(a) == "" && (granted || !f.History.Header.LockOf(client).Renews) {
 			return a
 		}
 	}

@@ -119,9 +119,12 @@ func (t *terms) trueValidity() answer {
 			late := some && v.At().V() < last.since
 			return v.At().V() <= g.ret && (v.Owner == "" || g.said.Owner == "" || v.Owner == g.said.Owner) && !late
 		})
-		asked, ttl := since > math.MinInt64, t.givenTTL(g.client)
+		ttl := t.givenTTL(g.client)
+		// "If the client asks for fewer nodes than a quorum by then, only the first is judged. So it is of a grant that was answered a tenth of
+		// the TTL (at most a second) before the last event of the history, or later".
+		asked := since > math.MinInt64 && t.last-g.ret > min(ttl/10, 1_000_000_000)
 		violated = violated || told.V() <= g.ret || asked && told.V() > later(later(since, ttl).V(), max(ttl/10, t.step(g.client))).V()
-		// "Chances: grants that told a `valid_until` and are judged, if the client asks for a quorum of nodes."
+		// "Chances: grants that told a `valid_until` and of which both are judged."
 		chances = chances || asked
 	}
 	return found(violated, chances && t.unclear() == len(t.events))

@@ -644,7 +644,7 @@ func (t *terms) namesEnd(i int) bool {
 // the client asks again without re-entering, or when it is killed"; -1: never), and
 // whether the client was killed. "If several attempts used the key's owner value, the last
 // of these ends counts. If none did, the end of another attempt counts: of those of the
-// client that told no owner value, the latest one before the key was set, or a later one that took the same key again."
+// client that told no owner value, the latest one before the key was set, or a later one that took the same key again, or tried."
 func (t *terms) doneWith(i int) (done int, killed bool) {
 	client := t.ownerOf(i)
 	done = -1
@@ -679,8 +679,9 @@ func (t *terms) attemptsFor(client string, set int) (named []*op) {
 	return named
 }
 
-// tookAgain is the last attempt that used the key of an earlier one: "it was answered `ok`, and between its invocation and its answer (by
-// the `at`) the client extended the key, which had been neither set nor lost since, as far as is known."
+// tookAgain is the last attempt that used the key of an earlier one: "it was answered `ok`, or the lock does not renew by itself
+// (`renews`), and between its invocation and its answer (by the `at`) the client extended the key, which had been neither set nor lost
+// since, as far as is known."
 func (t *terms) tookAgain(last *op, set int) *op {
 	of := &t.events[set]
 	for i := set + 1; i < len(t.events); i++ {
@@ -692,7 +693,8 @@ func (t *terms) tookAgain(last *op, set int) *op {
 			break
 		}
 		for _, p := range t.ops {
-			its := p.f == history.Acquire && p.client == last.client && p.owner == "" && p.outcome == history.OK && e.Value.Client == p.client
+			its := p.f == history.Acquire && p.client == last.client && p.owner == "" && e.Value.Client == p.client
+			its = its && (p.outcome == history.OK || !t.renews(p.client))
 			if at := e.Value.At(); its && at.IsSet() && p.call <= at.V() && at.V() <= p.ret && p.invoked > last.invoked {
 				last = p
 			}

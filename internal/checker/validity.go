@@ -26,7 +26,7 @@ func judgeTrueValidity(_ context.Context, j *judge, _ Options) Finding {
 			continue
 		}
 		until, since := time.Duration(told.V()), j.AskedSince(g)
-		if j.End-j.At(g.Return) <= min(j.GivenTTL(g.Client)/10, time.Second) {
+		if j.End-j.At(g.Return) <= min(j.GivenTTL(g.Client)/100, time.Second) {
 			since = facts.NeverAsked // what it sent at the end may not have been seen
 		}
 		if since != facts.NeverAsked {

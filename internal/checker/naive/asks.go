@@ -120,9 +120,9 @@ func (t *terms) trueValidity() answer {
 			return v.At().V() <= g.ret && (v.Owner == "" || g.said.Owner == "" || v.Owner == g.said.Owner) && !late
 		})
 		ttl := t.givenTTL(g.client)
-		// "If the client asks for fewer nodes than a quorum by then, only the first is judged. So it is of a grant that was answered a tenth of
-		// the TTL (at most a second) before the last event of the history, or later".
-		asked := since > math.MinInt64 && t.last-g.ret > min(ttl/10, 1_000_000_000)
+		// "If the client asks for fewer nodes than a quorum by then, only the first is judged. So it is of a grant that was answered a
+		// hundredth of the TTL (at most a second) before the last event of the history, or later".
+		asked := since > math.MinInt64 && t.last-g.ret > min(ttl/100, 1_000_000_000)
 		violated = violated || told.V() <= g.ret || asked && told.V() > later(later(since, ttl).V(), max(ttl/10, t.step(g.client))).V()
 		// "Chances: grants that told a `valid_until` and of which both are judged."
 		chances = chances || asked

@@ -28,6 +28,22 @@ func (s *script) changes(ms int64, node string, f history.F, client string, left
 	s.add(ms, node, history.Info, f, v)
 }
 
+// holdsAndAsks lets c1 get the lock until 1001 ms, and ask for it again.
+func holdsAndAsks(s *script) {
+	s.changes(5, "A", history.KeySet, "c1", 1, 1001)
+	s.granted(10, "c1", -1, -1)
+	s.add(20, "c1", history.Invoke, history.Acquire, history.Value{Extra: &history.Extra{Inner: true}})
+}
+
+// takesInside lets c1 set the key then, with an owner value, get the lock, and give it back.
+func takesInside(s *script, ms int64, owner string) {
+	s.changes(ms, "A", history.KeySet, "c1", ms-2, ms+998)
+	s.h.Events[len(s.h.Events)-1].Value.Owner = owner
+	s.add(ms+1, "c1", history.OK, history.Acquire, history.Value{Owner: owner})
+	s.add(ms+2, "c1", history.Invoke, history.Release, history.Value{Owner: owner})
+	s.add(ms+3, "c1", history.OK, history.Release, history.Value{Owner: owner})
+}
+
 func TestPromiseIsWhatWasGiven(t *testing.T) {
 	two := func(s *script, at int64) { // a second client on all nodes
 		s.add(at, "c2", history.Invoke, history.Acquire, history.Value{})
@@ -58,33 +74,17 @@ func TestPromiseIsWhatWasGiven(t *testing.T) {
 			s.granted(910, "c1", -1, -1)
 		}, 1100, Holds, ""},
 		"what it takes inside is another grant's": {1, func(s *script) {
-			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
-			s.granted(10, "c1", -1, -1)
-			s.add(20, "c1", history.Invoke, history.Acquire, history.Value{Extra: &history.Extra{Inner: true}})
-			s.add(1005, "A", history.Info, history.KeySet, history.Value{Key: "lock", Owner: "c1-inside", Client: "c1",
-				Outcome: &history.Outcome{At: ns(1003)}, Grant: &history.Grant{ValidUntil: ns(2003)}})
-			s.add(1006, "c1", history.OK, history.Acquire, history.Value{Owner: "c1-inside"})
-			s.add(1007, "c1", history.Invoke, history.Release, history.Value{Owner: "c1-inside"})
-			s.add(1008, "c1", history.OK, history.Release, history.Value{Owner: "c1-inside"})
+			holdsAndAsks(s)
+			takesInside(s, 1005, "c1-inside")
 		}, 1100, Holds, ""},
 		"what it takes inside by the same value when its key is gone": {1, func(s *script) {
-			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
-			s.granted(10, "c1", -1, -1)
-			s.add(20, "c1", history.Invoke, history.Acquire, history.Value{Extra: &history.Extra{Inner: true}})
+			holdsAndAsks(s)
 			s.add(1002, "A", history.Info, history.KeyExpired, history.Value{Key: "lock", Owner: "c1-owner"})
-			s.changes(1005, "A", history.KeySet, "c1", 1003, 2003)
-			s.granted(1006, "c1", -1, -1)
-			s.add(1007, "c1", history.Invoke, history.Release, history.Value{Owner: "c1-owner"})
-			s.add(1008, "c1", history.OK, history.Release, history.Value{Owner: "c1-owner"})
+			takesInside(s, 1005, "c1-owner")
 		}, 1100, Holds, ""},
 		"what it takes again inside by the same value": {1, func(s *script) {
-			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
-			s.granted(10, "c1", -1, -1)
-			s.add(20, "c1", history.Invoke, history.Acquire, history.Value{Extra: &history.Extra{Inner: true}})
-			s.changes(905, "A", history.KeySet, "c1", 903, 1903)
-			s.granted(906, "c1", -1, -1)
-			s.add(907, "c1", history.Invoke, history.Release, history.Value{Owner: "c1-owner"})
-			s.add(908, "c1", history.OK, history.Release, history.Value{Owner: "c1-owner"})
+			holdsAndAsks(s)
+			takesInside(s, 905, "c1-owner")
 		}, 1100, Violated, ""},
 		"a key without an end": {1, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, -1)

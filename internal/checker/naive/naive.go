@@ -334,21 +334,26 @@ func (t *terms) replace(p *op, open []*grant, i int) {
 // before was that it had expired or was deleted."
 func (t *terms) anew(p *op) bool {
 	nodes := make(map[string]bool)
-	last := make(map[[2]string]history.F)
-	for i := 0; i <= p.answered && t.header.Quorum > 0; i++ {
+	for i := p.invoked + 1; i <= p.answered; i++ {
 		e := &t.events[i]
-		if !aboutKey(e.F) && e.F != history.KeyUnclear {
-			continue
-		}
-		at := [2]string{e.Process, e.Value.Key}
-		gone := last[at] == history.KeyExpired || last[at] == history.KeyDeleted
 		its := e.Value.Client == p.client && (p.owner == "" || e.Value.Owner == p.owner)
-		if i > p.invoked && e.F == history.KeySet && its && t.ofLock(i) && gone {
+		if e.F == history.KeySet && its && t.ofLock(i) && t.goneBefore(i) {
 			nodes[e.Process] = true
 		}
-		last[at] = e.F
 	}
 	return t.header.Quorum > 0 && len(nodes) >= t.header.Quorum
+}
+
+// goneBefore: before event i the last that the node had told of its key "was that it had expired or was deleted."
+func (t *terms) goneBefore(i int) bool {
+	of := &t.events[i]
+	for j := i - 1; j >= 0; j-- {
+		e := &t.events[j]
+		if e.Process == of.Process && e.Value.Key == of.Value.Key && (aboutKey(e.F) || e.F == history.KeyUnclear) {
+			return e.F == history.KeyExpired || e.F == history.KeyDeleted
+		}
+	}
+	return false
 }
 
 // isRenewedBy: "At its answer it belongs to those open grants of its client and lock that were asked

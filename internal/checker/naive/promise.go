@@ -245,17 +245,12 @@ func (t *terms) inside(g *grant, i int) bool {
 
 // tookGone reports that a client set the key of an event, behind another and not behind this, when it was gone.
 func (t *terms) tookGone(client string, behind, i int) bool {
-	last := history.F("")
-	for j := 0; j <= i; j++ {
+	of := &t.events[i]
+	for j := behind + 1; j <= i; j++ {
 		e := &t.events[j]
-		if !aboutKey(e.F) && e.F != history.KeyUnclear || e.Process != t.events[i].Process || e.Value.Key != t.events[i].Value.Key {
-			continue
-		}
-		gone := last == history.KeyExpired || last == history.KeyDeleted
-		if j > behind && e.F == history.KeySet && e.Value.Client == client && gone {
+		if e.F == history.KeySet && e.Process == of.Process && e.Value.Key == of.Value.Key && e.Value.Client == client && t.goneBefore(j) {
 			return true
 		}
-		last = e.F
 	}
 	return false
 }

@@ -140,17 +140,17 @@ func TestTrueValidity(t *testing.T) {
 		"more than that":         {1102, set, Violated, "c1 was told of a validity until 1.102 s, and asked for the lock at 0.001 s for 1.00 s"},
 		"over when it was told":  {10, set, Violated, "that had ended 0 ns before"},
 		"over, and nobody asked": {9, func(*script) {}, Violated, "that had ended 1 ms before"},
-		"nothing asked for":      {950, func(*script) {}, Unknown, "no validity was told"},
+		"nothing asked for":      {950, func(*script) {}, Unknown, "no validity was told after a request that was seen"},
 		"a TTL beyond all time": {900, func(s *script) {
 			s.h.Header.TTL = math.MaxInt64
 			set(s)
 		}, Holds, ""},
-		"nothing told": {-1, set, Unknown, "no validity was told"},
+		"nothing told": {-1, set, Unknown, "no validity was told after a request that was seen"},
 		"a client that was stopped": {9, func(s *script) {
 			s.fault(2, true, 1, "pause", "c1")
 			set(s)
 			s.fault(8, false, 1, "pause", "c1")
-		}, Unknown, "no validity was told"},
+		}, Unknown, "no validity was told after a request that was seen"},
 		"the last of several tries": {1300, func(s *script) {
 			s.changes(5, "A", history.KeySet, "c1", 1, 1001)
 			s.changes(6, "A", history.KeyDeleted, "c1", 3, -1)

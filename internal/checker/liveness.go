@@ -254,8 +254,11 @@ func (j *judge) tellOfWait(story *story, s *starving, since int, bound time.Dura
 		standing = append(standing, k.Set)
 		_, _, dead := j.NoLongerWanted(k)
 		orphaned = orphaned && dead
-		story.tell(turning, k.Set, "%s set the key on node %s%s: it stood until %s",
-			cmp.Or(k.Client, "somebody"), node, j.setForWords(k.Set), words.Instant(until))
+		stood := "it stood until " + words.Instant(until)
+		if until == j.End {
+			stood = "it still stood at the end of the run, at " + words.Instant(until)
+		}
+		story.tell(turning, k.Set, "%s set the key on node %s%s: %s", cmp.Or(k.Client, "somebody"), node, j.setForWords(k.Set), stood)
 		if k.Renewed >= 0 {
 			by := cmp.Or(j.Event(k.Renewed).Value.Client, k.Client)
 			story.tell(turning, k.Renewed, "%s renewed the key on node %s%s", by, node, j.setForWords(k.Renewed))

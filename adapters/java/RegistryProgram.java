@@ -10,10 +10,11 @@ final class RegistryProgram {
     public static void main(String[] args) {
         boolean pubsub = List.of(args).contains("--pubsub");
         SimAdapter.serve(new SimAdapter.Program("RedisLockRegistry" + (pubsub ? ", pub/sub" : ""), Library.version(RedisLockRegistry.class), "single", "registry:{key}")
-                .with("homepage", "https://github.com/spring-projects/spring-integration").with("about", "client Lettuce with its defaults").can(pubsub ? new String[] {"sentinel", "cluster", "clients", "cancel", "wakes"} : new String[] {"sentinel", "cluster", "clients", "cancel"}), setup -> {
+                .with("homepage", "https://github.com/spring-projects/spring-integration").with("about", "client Lettuce with its defaults").can(pubsub ? new String[] {"sentinel", "cluster", "clients", "cancel", "setup-again", "wakes"} : new String[] {"sentinel", "cluster", "clients", "cancel", "setup-again"}), setup -> {
             var registry = setup.once(() -> {
                 var shared = new RedisLockRegistry(SpringProgram.connect(setup), "registry", setup.ttl().longValue());
                 if (pubsub) hearOfReleases(shared);
+                setup.onClose(shared::destroy);
                 return shared;
             });
             return wait -> {

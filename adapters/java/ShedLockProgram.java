@@ -13,7 +13,7 @@ final class ShedLockProgram {
     public static void main(String[] args) {
         boolean safe = List.of(args).contains("--safe");
         SimAdapter.serve(new SimAdapter.Program("ShedLock" + (safe ? ", safe update" : ""), Library.version(RedisLockProvider.class), "single", "job-lock:default:{key}")
-                .with("homepage", "https://github.com/lukas-krecan/ShedLock").with("about", "client Lettuce with its defaults").can("sentinel", "cluster", "at-least"), setup -> {
+                .with("homepage", "https://github.com/lukas-krecan/ShedLock").with("about", "client Lettuce with its defaults").can("sentinel", "cluster", "at-least", "setup-again"), setup -> {
             LockProvider provider = provider(setup, safe);
             return wait -> {
                 long end = wait == null ? Long.MAX_VALUE : System.nanoTime() + (long) (wait * 1e6);

@@ -1,6 +1,7 @@
 import io.lettuce.core.event.connection.DisconnectedEvent;
 import io.lettuce.core.resource.ClientResources;
 import io.lettuce.core.resource.DefaultClientResources;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.springframework.context.Lifecycle;
 import org.springframework.data.redis.connection.RedisClusterConfiguration;
@@ -28,6 +29,10 @@ final class SpringProgram {
         var factory = factory(setup, client);
         factory.afterPropertiesSet();
         if ((Object) factory instanceof Lifecycle cycle) cycle.start(); // since Spring Data 3
+        setup.onClose(() -> {
+            factory.destroy();
+            resources.shutdown(0, 0, TimeUnit.SECONDS).get();
+        });
         try {
             var connection = factory.getConnection(); // AutoCloseable since Spring Data 2.2 alone
             connection.ping();

@@ -226,6 +226,14 @@ func (j *judge) deadInLine(before time.Duration) (killed []int) {
 	return killed
 }
 
+// stoodWords say until when a key stood.
+func (j *judge) stoodWords(until time.Duration) string {
+	if until == j.End {
+		return "it still stood at the end of the run, at " + words.Instant(until)
+	}
+	return "it stood until " + words.Instant(until)
+}
+
 // tellOfWait tells what stood in the way of a client that asked in vain: faults that struck it, its ways or the nodes, or
 // killed somebody, and the keys that stood for the bound. The keys are what it rests on, or else the faults that lasted,
 // or else the attempts.
@@ -254,11 +262,8 @@ func (j *judge) tellOfWait(story *story, s *starving, since int, bound time.Dura
 		standing = append(standing, k.Set)
 		_, _, dead := j.NoLongerWanted(k)
 		orphaned = orphaned && dead
-		stood := "it stood until " + words.Instant(until)
-		if until == j.End {
-			stood = "it still stood at the end of the run, at " + words.Instant(until)
-		}
-		story.tell(turning, k.Set, "%s set the key on node %s%s: %s", cmp.Or(k.Client, "somebody"), node, j.setForWords(k.Set), stood)
+		story.tell(turning, k.Set, "%s set the key on node %s%s: %s",
+			cmp.Or(k.Client, "somebody"), node, j.setForWords(k.Set), j.stoodWords(until))
 		if k.Renewed >= 0 {
 			by := cmp.Or(j.Event(k.Renewed).Value.Client, k.Client)
 			story.tell(turning, k.Renewed, "%s renewed the key on node %s%s", by, node, j.setForWords(k.Renewed))

@@ -41,7 +41,8 @@ func judgeTrueValidity(_ context.Context, j *judge, _ Options) Finding {
 				g.Client, words.Instant(until), words.Instant(since), length(j.GivenTTL(g.Client))))
 		}
 	}
-	return f.noViolation("no validity was told after a request that was seen", "%d %s, %strue", f.Effort.Chances, f.Effort.What(), eachIfSeveral(f.Effort.Chances))
+	return f.noViolation("no validity was told after a request that was seen", "%d %s, %strue",
+		f.Effort.Chances, f.Effort.What(), eachIfSeveral(f.Effort.Chances))
 }
 
 func (j *judge) untrueValidityFinding(f Finding, g *facts.Grant, until time.Duration, why string) Finding {

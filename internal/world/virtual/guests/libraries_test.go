@@ -67,6 +67,7 @@ var libraries = map[string]struct {
 	"redisson-fair":                   {nodes: 1, taken: "refused", gone: "released"},
 	"redisson-redlock":                {nodes: 3, taken: "unknown", gone: "released"},
 	"shedlock":                        {nodes: 1, taken: "refused", gone: "released"},
+	"shedlock-safe":                   {nodes: 1, taken: "refused", gone: "released"},
 	"spring-registry":                 {nodes: 1, taken: "refused", gone: "refused"},
 	"spring-registry-pubsub":          {nodes: 1, taken: "refused", gone: "refused"},
 	"dapr":                            {nodes: 1, taken: "unknown", gone: "unknown"},

@@ -30,17 +30,43 @@ func withheld(lock string, c *card.Cell, findings []Finding) bool {
 	return c.State == card.Broken && !slices.ContainsFunc(findings, func(f Finding) bool { return !f.NotYet() && f.explains(lock, c) })
 }
 
-// withhold takes out of a cell all that says how it came to be broken, or how to show it.
-func withhold(c *card.Cell) {
-	c.Why = hearFirst
+// pointing is the part of a cell's sentence that says what else is violated in its runs, and to which cell that belongs.
+var pointing = regexp.MustCompile(`( ?\(But |It cannot be judged, because )[a-z-]+ is violated .*: see (\S+)\.\)?$`)
+
+// sayingTooMuch are the cells of a lock's card that say, or show, what no reported finding says, each with what it may say: those that are
+// withheld, and those whose runs show the same.
+func sayingTooMuch(lock string, l *card.Lock, findings []Finding) map[*card.Cell]string {
+	secret := make(map[string]bool)
+	list := make(map[*card.Cell]string)
+	for _, cells := range [][]card.Cell{l.Cells, l.Conform} {
+		for i := range cells {
+			if c := &cells[i]; withheld(lock, c, findings) {
+				if secret[c.ID] = true; tells(c, hearFirst) {
+					list[c] = hearFirst
+				}
+			}
+		}
+	}
+	for i := range l.Cells {
+		c := &l.Cells[i]
+		if at := pointing.FindStringSubmatchIndex(c.Why); at != nil && secret[c.Why[at[4]:at[5]]] && !secret[c.ID] {
+			list[c] = strings.TrimSpace(c.Why[:at[0]] + " Something else is violated here. " + hearFirst)
+		}
+	}
+	return list
+}
+
+// withhold takes out of a cell all that says how it came to be broken, or how to show it. why is left of its sentence.
+func withhold(c *card.Cell, why string) {
+	c.Why = why
 	for _, told := range []*string{&c.Variant, &c.Assumption, &c.Replay, &c.Report, &c.Scenario} {
 		*told = ""
 	}
 }
 
-// tells reports that a cell says more than a withheld one may.
-func tells(c *card.Cell) bool {
-	return c.Why != hearFirst || c.Variant+c.Assumption+c.Replay+c.Report+c.Scenario != ""
+// tells reports that a cell says more than one may of which why is left.
+func tells(c *card.Cell, why string) bool {
+	return c.Why != why || c.Variant+c.Assumption+c.Replay+c.Report+c.Scenario != ""
 }
 
 // withholdKept takes out of what is kept of a library how to show what nobody has reported.
@@ -57,13 +83,9 @@ func (s *stored) withholdCard(root, name string, findings []Finding) error {
 		return nil
 	}
 	l, changed := &s.Card.Locks[0], false
-	for _, cells := range [][]card.Cell{l.Cells, l.Conform} {
-		for i := range cells {
-			if c := &cells[i]; withheld(name, c, findings) && tells(c) {
-				withhold(c)
-				changed = true
-			}
-		}
+	for c, why := range sayingTooMuch(name, l, findings) {
+		withhold(c, why)
+		changed = true
 	}
 	if l.Misbehaves != "" && len(l.Conform) > 0 { // it says the same
 		l.Misbehaves, changed = "", true
@@ -176,12 +198,12 @@ func (s *disclosure) kept() error {
 	}
 	for i := range s.record.Locks {
 		l := &s.record.Locks[i]
-		for _, cells := range [][]card.Cell{l.On.Cells, l.On.Conform} {
-			for j := range cells {
-				if c := &cells[j]; withheld(l.Name, c, s.findings) && tells(c) {
-					s.add(cardFile("", l.Name), c.ID+" is not reported yet: make track-record-pages takes out why it is broken")
-				}
-			}
+		var ids []string
+		for c := range sayingTooMuch(l.Name, l.On, s.findings) {
+			ids = append(ids, c.ID)
+		}
+		for _, id := range slices.Sorted(slices.Values(ids)) {
+			s.add(cardFile("", l.Name), id+" is not reported yet, or shows what is not: make track-record-pages takes out why it is broken")
 		}
 		if l.Search == nil {
 			continue

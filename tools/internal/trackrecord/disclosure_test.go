@@ -131,11 +131,39 @@ func TestWithhold(t *testing.T) {
 	t.Parallel()
 	for _, told := range []card.Cell{{Why: "It waits."}, {Why: hearFirst, Variant: "late"}, {Why: hearFirst, Assumption: "that it comes"},
 		{Why: hearFirst, Replay: "sim run x"}, {Why: hearFirst, Report: "report.html"}, {Why: hearFirst, Scenario: "x.yaml"}} {
-		if !tells(&told) {
+		if !tells(&told, hearFirst) {
 			t.Errorf("%+v is said to tell nothing", told)
 		}
-		if withhold(&told); tells(&told) || told.Why != hearFirst {
+		if withhold(&told, hearFirst); tells(&told, hearFirst) || told.Why != hearFirst {
 			t.Errorf("%+v is left", told)
+		}
+	}
+}
+
+// TestWithholdBeside: of a cell whose runs show what another cell withholds, only its own answer is left.
+func TestWithholdBeside(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ why, want string }{
+		"kept": {"2 grants. (But deadlock-free is violated here for another reason: see progress/x.)",
+			"2 grants. Something else is violated here. " + hearFirst},
+		"unknown": {"It cannot be judged, because deadlock-free is violated here for another reason: see progress/x.",
+			"Something else is violated here. " + hearFirst},
+		"without the fault": {"It cannot be judged, because deadlock-free is violated also without the fault that this is about: see progress/x.",
+			"Something else is violated here. " + hearFirst},
+		"of another": {"2 grants. (But deadlock-free is violated here for another reason: see progress/y.)", ""},
+		"of none":    {"2 grants.", ""},
+	} {
+		l := &card.Lock{Cells: []card.Cell{{ID: "exclusive/a", State: card.Kept, Why: c.why, Replay: "sim run a"},
+			{ID: "progress/x", State: card.Broken, Why: hearFirst}}}
+		said := sayingTooMuch("alpha", l, nil)
+		if why, is := said[&l.Cells[0]]; why != c.want || is != (c.want != "") || len(said) > 1 {
+			t.Errorf("%s: %q is left; want %q", name, why, c.want)
+		}
+		for cell, why := range said {
+			withhold(cell, why)
+		}
+		if left := sayingTooMuch("alpha", l, nil); len(left) > 0 || (l.Cells[0].Replay == "") != (c.want != "") {
+			t.Errorf("%s: left: %+v", name, l.Cells[0])
 		}
 	}
 }

@@ -395,7 +395,12 @@ func (a *audit) control(ctx context.Context, k *asked) {
 		k.cell.Become(card.Unknown)
 		k.cell.Why, k.cell.Violated = without(&aside), 0
 	}
-	if k.aside != nil && k.home == "" && k.aside.State == card.Broken && a.showsWithout(ctx, k, k.aside, a.showings(), 1).shown > 0 {
+	if k.aside == nil || k.home != "" || k.aside.State != card.Broken {
+		return
+	}
+	if faults := k.variant(k.aside.Variant).Setup.Faults; len(faults.List) == 0 && faults.Mix == nil { // it was seen without a fault
+		k.home = scenario.Home(checker.Property(k.aside.Property))
+	} else if a.showsWithout(ctx, k, k.aside, a.showings(), 1).shown > 0 {
 		k.home = a.homeOf(ctx, k, k.aside)
 	}
 }
@@ -522,15 +527,16 @@ func attribute(all []*asked) (added []*asked) {
 func (k *asked) atHome() *asked {
 	cell := *k.aside
 	_, name, _ := strings.Cut(k.id, "/")
-	cell.ID, cell.Title = string(k.home)+"/"+name, k.cell.Title+" (without that)"
-	other := &asked{question: &question{id: cell.ID, title: cell.Title, guarantee: k.home}, lock: k.lock, column: k.column,
-		cell: &cell, shown: []checker.Property{checker.Property(cell.Property)}}
+	cell.ID, cell.Title = string(k.home)+"/"+name, k.cell.Title
+	var alone *scenario.Scenario
 	if k.scenario != nil {
 		if v, ok := k.guarantee.Control(*k.variant(cell.Variant)); ok {
-			other.scenario = with(k.scenario, []scenario.Variant{v})
+			cell.Title += " (without that)"
+			alone = with(k.scenario, []scenario.Variant{v})
 		}
 	}
-	return other
+	return &asked{question: &question{id: cell.ID, title: cell.Title, guarantee: k.home, scenario: alone}, lock: k.lock, column: k.column,
+		cell: &cell, shown: []checker.Property{checker.Property(cell.Property)}}
 }
 
 // settle settles for which guarantee each violation of a lock speaks, and takes the cells up that are added.

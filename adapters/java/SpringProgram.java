@@ -22,17 +22,15 @@ final class SpringProgram {
 
     static LettuceConnectionFactory connect(SimAdapter.Setup setup) throws Exception {
         ClientResources resources = DefaultClientResources.create();
+        setup.onClose(() -> resources.shutdown(0, 0, TimeUnit.SECONDS).get());
         resources.eventBus().get().subscribe(event -> {
             if (event instanceof DisconnectedEvent) BROKE.incrementAndGet();
         });
         var client = LettuceClientConfiguration.builder().clientResources(resources).build();
         var factory = factory(setup, client);
+        setup.onClose(factory::destroy);
         factory.afterPropertiesSet();
         if ((Object) factory instanceof Lifecycle cycle) cycle.start(); // since Spring Data 3
-        setup.onClose(() -> {
-            factory.destroy();
-            resources.shutdown(0, 0, TimeUnit.SECONDS).get();
-        });
         try {
             var connection = factory.getConnection(); // AutoCloseable since Spring Data 2.2 alone
             connection.ping();

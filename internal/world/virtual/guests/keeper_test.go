@@ -115,6 +115,8 @@ func TestKeptPrograms(t *testing.T) {
 		"node-redis":   {of("adapters/node-redis/node_redis.mjs"), nearly(20 * time.Microsecond)},
 		"ruby-redis":   {of("adapters/ruby-redis/ruby_redis.rb"), exact},
 		"symfony-lock": {of("adapters/symfony-lock/symfony_lock.php"), exact},
+		"shedlock":     {inJava("ShedLockProgram"), nearly(20 * time.Microsecond)},
+		"registry":     {inJava("RegistryProgram"), nearly(20 * time.Microsecond)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKeeper(t, o)
@@ -140,6 +142,13 @@ func itself(kind string) func(testing.TB) []string {
 // of is a lock program of adapters/.
 func of(command string) func(testing.TB) []string {
 	return func(t testing.TB) []string { return commandOf(t, library{Command: command}) }
+}
+
+// inJava is a lock program of adapters/java.
+func inJava(class string) func(testing.TB) []string {
+	return func(t testing.TB) []string {
+		return commandOf(t, library{Command: "adapters/java/run " + class, Brought: "java"})
+	}
 }
 
 var (

@@ -98,9 +98,13 @@ func lookFor(t *testing.T, name string) string {
 			t.Skip("this machine lacks: php-redis or php-symfony-lock")
 		}
 	}
-	command[0] = "./" + program
-	if !strings.Contains(program, "/") { // it is built
+	switch {
+	case !strings.Contains(program, "/"): // it is built
 		command[0] = filepath.Join(bin, program)
+	case strings.HasPrefix(program, ".cache/"): // make libraries has built it
+		command[0] = "../" + program
+	default:
+		command[0] = "./" + program
 	}
 	return strings.Join(command, " ")
 }

@@ -530,10 +530,11 @@ func (k *asked) atHome() *asked {
 	cell.ID, cell.Title = string(k.home)+"/"+name, k.cell.Title
 	var alone *scenario.Scenario
 	if k.scenario != nil {
-		if v, ok := k.guarantee.Control(*k.variant(cell.Variant)); ok {
+		v, less := k.guarantee.Control(*k.variant(cell.Variant))
+		if less { // else it has no fault
 			cell.Title += " (without that)"
-			alone = with(k.scenario, []scenario.Variant{v})
 		}
+		alone = with(k.scenario, []scenario.Variant{v})
 	}
 	return &asked{question: &question{id: cell.ID, title: cell.Title, guarantee: k.home, scenario: alone}, lock: k.lock, column: k.column,
 		cell: &cell, shown: []checker.Property{checker.Property(cell.Property)}}

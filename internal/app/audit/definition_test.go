@@ -586,3 +586,24 @@ func TestViolationsWithoutTheFault(t *testing.T) {
 		t.Errorf("the card has %+v, %+v", made.Guarantees, made.Locks[0].Cells)
 	}
 }
+
+// Where nobody gets the lock any more in a variant without faults, that counts in progress, and not in the row of a case about exclusion.
+func TestViolationsBesideWithoutAFault(t *testing.T) {
+	s, err := scenario.Parse("x.yaml", []byte("name: x\ntitle: a case\nguarantee: exclusive\nlock: {algorithm: set-nx-px}\nnodes: {count: 1}\n"+
+		"variants: {one: {}}\nexpect: {one: {exclusive-lease: holds, deadlock-free: holds}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := &card.Card{Guarantees: []card.Guarantee{{Name: "exclusive"}},
+		Locks: []card.Lock{{Cells: []card.Cell{{ID: "exclusive/x", Title: "a case", State: card.Kept, Why: "It holds."}}}}}
+	k := &asked{question: &question{id: "exclusive/x", guarantee: "exclusive", scenario: s}, cell: &made.Locks[0].Cells[0],
+		aside: &card.Cell{ID: "exclusive/x", Variant: "one", State: card.Broken, Property: string(checker.DeadlockFree), Why: "Nobody got it."}}
+	(&audit{}).control(t.Context(), k)
+	added := settle(made, 0, []*asked{k})
+	if l := &made.Locks[0]; l.Row("exclusive") != card.Kept || l.Row("progress") != card.Broken || !strings.Contains(k.cell.Why, "see progress/x") {
+		t.Errorf("the card has %+v", l.Cells)
+	}
+	if len(added) != 1 || added[0].cell.Title != "a case" || added[0].scenario == nil || len(added[0].scenario.Variants) != 1 {
+		t.Errorf("added: %+v", added)
+	}
+}

@@ -589,8 +589,8 @@ func TestViolationsWithoutTheFault(t *testing.T) {
 
 // Where nobody gets the lock any more in a variant without faults, that counts in progress, and not in the row of a case about exclusion.
 func TestViolationsBesideWithoutAFault(t *testing.T) {
-	s, err := scenario.Parse("x.yaml", []byte("name: x\ntitle: a case\nguarantee: exclusive\nlock: {algorithm: set-nx-px}\nnodes: {count: 1}\n"+
-		"variants: {one: {}}\nexpect: {one: {exclusive-lease: holds, deadlock-free: holds}}\n"))
+	s, err := scenario.Parse("x.yaml", []byte("name: x\ntitle: a case\nguarantee: exclusive\nlock: {algorithm: set-nx-px}\n"+
+		"nodes: {count: 1}\nvariants: {one: {}}\nexpect: {one: {exclusive-lease: holds, deadlock-free: holds}}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -600,7 +600,8 @@ func TestViolationsBesideWithoutAFault(t *testing.T) {
 		aside: &card.Cell{ID: "exclusive/x", Variant: "one", State: card.Broken, Property: string(checker.DeadlockFree), Why: "Nobody got it."}}
 	(&audit{}).control(t.Context(), k)
 	added := settle(made, 0, []*asked{k})
-	if l := &made.Locks[0]; l.Row("exclusive") != card.Kept || l.Row("progress") != card.Broken || !strings.Contains(k.cell.Why, "see progress/x") {
+	l := &made.Locks[0]
+	if l.Row("exclusive") != card.Kept || l.Row("progress") != card.Broken || !strings.Contains(k.cell.Why, "see progress/x") {
 		t.Errorf("the card has %+v", l.Cells)
 	}
 	if len(added) != 1 || added[0].cell.Title != "a case" || added[0].scenario == nil || len(added[0].scenario.Variants) != 1 {

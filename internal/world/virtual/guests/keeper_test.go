@@ -37,7 +37,7 @@ func newKeeper(t *testing.T, o Options) *Keeper {
 // TestKeptServers: a run on kept servers has the same history as one with all afresh.
 func TestKeptServers(t *testing.T) {
 	k := newKeeper(t, Options{Server: redis(t)})
-	compareKept(t, k, scenarios(t, chosen), nil, exact)
+	compareKept(t, k, scenarios(t, chosen), nil, exact, 20)
 	if k.left == 0 {
 		t.Error("no server was kept")
 	}
@@ -109,18 +109,17 @@ func TestKeptPrograms(t *testing.T) {
 	for name, p := range map[string]struct {
 		command func(testing.TB) []string
 		alike   func(one, other []byte) bool
+		seeds   int // in make test-all: fewer where an interpreter starts for each
 	}{
-		"well": {itself(well), exact}, "redsync": {redsync, exact},
-		"redislock": {of("bin/adapters/redislock"), exact}, "redis-py": {redisPy, nearly(0)},
-		"node-redis":   {of("adapters/node-redis/node_redis.mjs"), nearly(20 * time.Microsecond)},
-		"ruby-redis":   {of("adapters/ruby-redis/ruby_redis.rb"), exact},
-		"symfony-lock": {of("adapters/symfony-lock/symfony_lock.php"), exact},
-		"shedlock":     {inJava("ShedLockProgram"), nearly(20 * time.Microsecond)},
-		"registry":     {inJava("RegistryProgram"), nearly(20 * time.Microsecond)},
+		"well": {itself(well), exact, 20}, "redsync": {redsync, exact, 20},
+		"redislock": {of("bin/adapters/redislock"), exact, 20}, "redis-py": {redisPy, nearly(0), 7},
+		"node-redis":   {of("adapters/node-redis/node_redis.mjs"), nearly(20 * time.Microsecond), 5},
+		"ruby-redis":   {of("adapters/ruby-redis/ruby_redis.rb"), exact, 7},
+		"symfony-lock": {of("adapters/symfony-lock/symfony_lock.php"), exact, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKeeper(t, o)
-			compareKept(t, k, append(scenarios(t, keepsPrograms), struck(t)...), standIn(t, p.command(t)), p.alike)
+			compareKept(t, k, append(scenarios(t, keepsPrograms), struck(t)...), standIn(t, p.command(t)), p.alike, p.seeds)
 			if k.waited == 0 || k.left == 0 || k.again > 0 {
 				t.Errorf("%d programs and %d servers were kept; %d had to be started again", k.waited, k.left, k.again)
 			}
@@ -144,22 +143,17 @@ func of(command string) func(testing.TB) []string {
 	return func(t testing.TB) []string { return commandOf(t, library{Command: command}) }
 }
 
-// inJava is a lock program of adapters/java.
-func inJava(class string) func(testing.TB) []string {
-	return func(t testing.TB) []string {
-		return commandOf(t, library{Command: "adapters/java/run " + class, Brought: "java"})
-	}
-}
-
 var (
 	redsync = of("bin/adapters/redsync")
 	redisPy = of("adapters/redis-py/redis_py.py")
 )
 
 // compareKept makes each run afresh and on what a Keeper has kept of the runs before, and compares the histories.
-func compareKept(t *testing.T, k *Keeper, list []*scenario.Scenario, own *scenario.StandIn, alike func(one, other []byte) bool) {
+func compareKept(
+	t *testing.T, k *Keeper, list []*scenario.Scenario, own *scenario.StandIn, alike func(one, other []byte) bool, all int,
+) {
 	t.Helper()
-	seeds := uint64(suite.Amount(t, 20, 2))
+	seeds := uint64(suite.Amount(t, all, 2))
 	if n, err := strconv.ParseUint(os.Getenv("RANDOM_HISTORIES"), 10, 64); err == nil {
 		seeds = n
 	}

@@ -9,8 +9,11 @@ import org.springframework.integration.redis.util.RedisLockRegistry;
 final class RegistryProgram {
     public static void main(String[] args) {
         boolean pubsub = List.of(args).contains("--pubsub");
-        SimAdapter.serve(new SimAdapter.Program("RedisLockRegistry" + (pubsub ? ", pub/sub" : ""), Library.version(RedisLockRegistry.class), "single", "registry:{key}")
-                .with("homepage", "https://github.com/spring-projects/spring-integration").with("about", "client Lettuce with its defaults").can(pubsub ? new String[] {"sentinel", "cluster", "clients", "cancel", "setup-again", "wakes"} : new String[] {"sentinel", "cluster", "clients", "cancel", "setup-again"}), setup -> {
+        var program = new SimAdapter.Program("RedisLockRegistry" + (pubsub ? ", pub/sub" : ""), Library.version(RedisLockRegistry.class), "single", "registry:{key}")
+                .with("homepage", "https://github.com/spring-projects/spring-integration").with("about", "client Lettuce with its defaults");
+        program.can("sentinel", "cluster", "clients", "cancel", "setup-again");
+        if (pubsub) program.can("wakes");
+        SimAdapter.serve(program, setup -> {
             var registry = setup.once(() -> {
                 var shared = new RedisLockRegistry(SpringProgram.connect(setup), "registry", setup.ttl().longValue());
                 if (pubsub) hearOfReleases(shared);

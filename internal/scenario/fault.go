@@ -21,6 +21,9 @@ type Faults struct {
 	Mix  *nemesis.Mix `yaml:"mix" doc:"random faults drawn from the seed"`
 }
 
+// None reports that there are no faults.
+func (f *Faults) None() bool { return len(f.List) == 0 && f.Mix == nil }
+
 // DecodeYAML reads a list, or a mapping with a list and a mix.
 func (f *Faults) DecodeYAML(d *yamlform.Decoder, n *yaml.Node, path string) {
 	if n.Kind == yaml.SequenceNode {

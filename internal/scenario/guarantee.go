@@ -172,7 +172,7 @@ func Home(p checker.Property) Guarantee {
 // that is about such faults.
 func HomeWith(p checker.Property, left Faults) Guarantee {
 	home := Home(p)
-	if home != "exclusive" || len(left.List) == 0 && left.Mix == nil {
+	if home != "exclusive" || left.None() {
 		return home
 	}
 	for _, f := range left.List {

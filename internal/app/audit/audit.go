@@ -398,7 +398,7 @@ func (a *audit) control(ctx context.Context, k *asked) {
 	if k.aside == nil || k.home != "" || k.aside.State != card.Broken {
 		return
 	}
-	if faults := k.variant(k.aside.Variant).Setup.Faults; len(faults.List) == 0 && faults.Mix == nil { // it was seen without a fault
+	if k.variant(k.aside.Variant).Setup.Faults.None() { // it was seen without a fault
 		k.home = scenario.Home(checker.Property(k.aside.Property))
 	} else if a.showsWithout(ctx, k, k.aside, a.showings(), 1).shown > 0 {
 		k.home = a.homeOf(ctx, k, k.aside)

@@ -41,7 +41,7 @@ func sayingTooMuch(lock string, l *card.Lock, findings []Finding) map[*card.Cell
 	for _, cells := range [][]card.Cell{l.Cells, l.Conform} {
 		for i := range cells {
 			if c := &cells[i]; withheld(lock, c, findings) {
-				if secret[c.ID] = true; tells(c, hearFirst) {
+				if secret[c.ID] = true; tells(c) {
 					list[c] = hearFirst
 				}
 			}
@@ -64,9 +64,9 @@ func withhold(c *card.Cell, why string) {
 	}
 }
 
-// tells reports that a cell says more than one may of which why is left.
-func tells(c *card.Cell, why string) bool {
-	return c.Why != why || c.Variant+c.Assumption+c.Replay+c.Report+c.Scenario != ""
+// tells reports that a cell says more than a withheld one may.
+func tells(c *card.Cell) bool {
+	return c.Why != hearFirst || c.Variant+c.Assumption+c.Replay+c.Report+c.Scenario != ""
 }
 
 // withholdKept takes out of what is kept of a library how to show what nobody has reported.

@@ -141,9 +141,12 @@ func (j *judge) clientsAsking(clients []string, free window, breakAt time.Durati
 }
 
 func (j *judge) starvationFinding(f Finding, s *starving, bound time.Duration, when string, since int) Finding {
-	what, free := "a free lock", "the lock, which nobody held"
+	what, asked, free := "a free lock", "the lock", "nobody held it"
 	if permits := j.History.Header.Permits; permits > 0 {
-		what, free = "a free permit", fmt.Sprintf("a permit, and fewer than %s were taken", words.Count(permits, "permit"))
+		what, asked, free = "a free permit", "a permit", fmt.Sprintf("fewer than %s were taken", words.Count(permits, "permit"))
+	}
+	if j.At(j.Ops[s.first].Call) < s.from { // it asked earlier, when somebody may have held it
+		free = "from " + words.Instant(s.from) + " on " + free
 	}
 	switch {
 	case s.lockKept:
@@ -181,7 +184,7 @@ func (j *judge) starvationFinding(f Finding, s *starving, bound time.Duration, w
 	case s.upgrade:
 		j.tellUpgrades(story, s)
 	default:
-		story.tell(turning, first.Call, "%s asked for %s", s.client, free)
+		story.tell(turning, first.Call, "%s asked for %s; %s", s.client, asked, free)
 	}
 	end := last.Return
 	if end < 0 {

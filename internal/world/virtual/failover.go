@@ -67,7 +67,7 @@ func newFailover(e *env, servers []remote) *failover {
 	c := e.c
 	f := &failover{e: e, servers: servers}
 	for _, name := range c.w.spec.Sentinel.Names {
-		f.sentinels = append(f.sentinels, c.w.peerLink(c.name, name))
+		f.sentinels = append(f.sentinels, c.w.peerLink(c.clientHost.name, name)) // those of a process share its links
 	}
 	for i := range f.sentinels { // rand.Shuffle
 		j := i + int(c.w.serverRand.Uint64()%uint64(len(f.sentinels)-i))

@@ -108,8 +108,9 @@ func searchFlags(c *cobra.Command, r *request.Search) {
 	c.Flags().StringVar(&r.Lock, "lock", "", "the lock to search, in the place of the scenario's own: "+
 		"a command with its arguments, quoted as for a shell, or a lock of sim; empty: none, where sim.yaml names one")
 	c.Flags().StringVar(&r.Topology, "topology", "",
-		"without a scenario: how the nodes are arranged, "+program.Clustered+" (3 primaries, 3 replicas) or as suits the lock")
-	registerWords(c, "topology", []string{program.Clustered})
+		"without a scenario: how the nodes are arranged, "+program.Clustered+" (3 primaries, 3 replicas), "+
+			program.Watched+" (a primary, 2 replicas, 3 sentinels) or as suits the lock")
+	registerWords(c, "topology", app.SearchTopologies())
 	targetFlags(c, &r.Target, "the properties whose violation counts, the gravest first", app.SearchProperties()...)
 	drawingFlags(c, &r.Drawing)
 	c.Flags().BoolVar(&r.Resume, "resume", false, "continue an earlier search that had the same flags and folder")

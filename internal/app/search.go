@@ -166,8 +166,8 @@ func checkSearch(r *request.Search) error {
 			return Usagef("--kinds: no fault %q can be drawn", k).Unknown(k, explore.Kinds())
 		}
 	}
-	if r.Topology != "" && r.Topology != program.Clustered {
-		return Usagef("--topology %s: nodes can be arranged as a %s alone", r.Topology, program.Clustered).
+	if r.Topology != "" && !slices.Contains(SearchTopologies(), r.Topology) {
+		return Usagef("--topology %s: nodes can be arranged as %s alone", r.Topology, strings.Join(SearchTopologies(), " or ")).
 			Hint("name a scenario with other nodes")
 	}
 	if err := checkWorld(r.World); err != nil {
@@ -263,7 +263,7 @@ func (s *searching) prepare(ctx context.Context, v *scenario.Variant) (*scenario
 	if s.out.Request.Scenario != "" {
 		return v, nil
 	}
-	other, err := s.real.replicate(ctx, of, v.Setup.Nodes.Clustered())
+	other, err := s.real.replicate(ctx, of, s.out.Request.Topology)
 	if other != nil {
 		of.Scenario, v = other, &other.Variants[0]
 	}

@@ -53,10 +53,10 @@ const (
 	// grantAfter.
 	liveTTL    = 200 * time.Millisecond
 	virtualTTL = time.Second
-	// clusterTTL is that in a Redis Cluster, whose nodes take another for failed after failsAfter: a failover, which takes several times as
-	// long, ends within a lease.
-	clusterTTL = 5 * time.Second
-	failsAfter = time.Second
+	// failoverTTL is that in a Redis Cluster and under Redis Sentinel, where a node is taken for failed after failsAfter: a failover, which
+	// takes several times as long, ends within a lease.
+	failoverTTL = 5 * time.Second
+	failsAfter  = time.Second
 	// grantAfter is how much longer than the TTL it may take until somebody is granted the lock.
 	grantAfter = time.Second
 )
@@ -224,14 +224,29 @@ func withLock(own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant, 
 	return scenario.Parse(s.File, []byte(text))
 }
 
+// SearchTopologies are the arrangements of nodes that somebody can ask a search without a scenario for.
+func SearchTopologies() []string { return []string{program.Clustered, program.Watched} }
+
+// nodesFor are the nodes of such a search, as a scenario has them.
+func nodesFor(topology string) string {
+	switch topology {
+	case program.Clustered:
+		return "nodes: {topology: cluster, node_timeout: " + failsAfter.String() + "}\n"
+	case program.Watched:
+		return "nodes: {topology: sentinel, count: 3, down_after: " + failsAfter.String() + "}\n"
+	}
+	return ""
+}
+
 // scenarioFor is a scenario for a search with a lock of which only is known what it says itself.
 func scenarioFor(r *program.Ready, in, topology string) (*scenario.Scenario, error) {
 	nodes, ttl := 1, liveTTL
 	if in == request.Virtual {
 		ttl = virtualTTL
 	}
-	if topology == program.Clustered {
-		ttl = clusterTTL
+	failsOver := slices.Contains(SearchTopologies(), topology)
+	if failsOver {
+		ttl = failoverTTL
 	}
 	ttl = max(ttl, program.Duration(r.TTLMin))
 	if step := program.Duration(r.TTLStep); step > 0 {
@@ -247,7 +262,7 @@ func scenarioFor(r *program.Ready, in, topology string) (*scenario.Scenario, err
 		}
 	}
 	s, err := scenario.Parse("--lock", []byte("name: search\nlock: {algorithm: redlock}\nfencing: {tokens: "+tokens+"}\n"+
-		map[string]string{program.Clustered: "nodes: {topology: cluster, node_timeout: " + failsAfter.String() + "}\n"}[topology]))
+		nodesFor(topology)))
 	if err != nil {
 		return nil, err
 	}
@@ -255,10 +270,10 @@ func scenarioFor(r *program.Ready, in, topology string) (*scenario.Scenario, err
 	setup.Lock.TTL, setup.Lock.NodeTimeout = ttl, max(ttl/10, 10*time.Millisecond)
 	setup.Lock.Retry.Attempts, setup.Lock.Retry.Delay, setup.Lock.Retry.Jitter = 20, ttl/10, ttl/10
 	setup.Nodes.Persistence = world.AOFNo
-	switch topology {
-	case program.Clustered:
+	switch {
+	case failsOver:
 		setup.Workload.WarmUp = true
-	case program.Replicated:
+	case topology == program.Replicated:
 		setup.Nodes.Count, setup.Nodes.Topology = 2, topology
 	default:
 		setup.Nodes.Count = nodes
@@ -305,7 +320,7 @@ func lockProperties(r *program.Ready, s *scenario.Setup, waits bool) []checker.P
 	if r != nil && r.Has(program.Renews) {
 		list = append(list, checker.StaysHeld)
 	}
-	if waits || s.Nodes.Clustered() { // without a replica nobody is granted the lock, and a promotion leaves none
+	if waits || s.Nodes.Clustered() { // without a replica nobody is granted the lock, and a promotion leaves none there
 		list = slices.DeleteFunc(list, func(p checker.Property) bool { return p == checker.DeadlockFree })
 	}
 	list = s.Judged(list)
@@ -354,8 +369,8 @@ const waitsForReplicas = "WAIT"
 
 // replicate makes another scenario, with a replica, for a lock program that waits for replicas, as a run without faults shows. nil: it does
 // not wait, or has replicas already.
-func (l *realSearch) replicate(ctx context.Context, s *explore.Search, clustered bool) (*scenario.Scenario, error) {
-	if l.program == nil || l.ready.Class != program.Single || clustered {
+func (l *realSearch) replicate(ctx context.Context, s *explore.Search, topology string) (*scenario.Scenario, error) {
+	if l.program == nil || l.ready.Class != program.Single || topology != "" {
 		return nil, nil
 	}
 	err := l.learn(ctx, s)
@@ -417,7 +432,7 @@ func withReal(r *request.Search, s *scenario.Setup) bool {
 
 // waits reports that a search takes the lock for one that waits for replicas: it had them put into the scenario.
 func waits(r *request.Search, s *scenario.Setup) bool {
-	return r.Scenario == "" && s.Nodes.Replicated() && !s.Nodes.Clustered()
+	return r.Scenario == "" && s.Nodes.Topology == program.Replicated
 }
 
 // drawFor lets a search for a lock draw what the lock is meant to survive, where no kinds are named.

@@ -19,8 +19,8 @@ type aim struct {
 	messages, commands []string
 	// pauses, promotes: such faults may be drawn. pushes: messages may be what a node pushes.
 	pauses, promotes, pushes bool
-	// lags are the kinds by which a replica lags behind, splits those by which the primary of a cluster is no primary any more; none: there
-	// is no cluster.
+	// lags are the kinds by which a replica lags behind, splits those by which the primary is no primary any more; none: the nodes do not
+	// fail over.
 	lags, splits []string
 	// phases are the points after which messages are counted.
 	phases   []string
@@ -38,7 +38,7 @@ func newAim(d *drawer, commands []string) *aim {
 		if slices.Contains([]string{"cut", "hold", "stall", "latency"}, k) {
 			a.lags = append(a.lags, k)
 		}
-		if d.cast.Clustered() && slices.Contains([]string{"cut", "pause", "kill", "promote", "move-slot"}, k) {
+		if d.cast.FailsOver() && slices.Contains([]string{"cut", "pause", "kill", "promote", "move-slot"}, k) {
 			a.splits = append(a.splits, k)
 		}
 	}
@@ -54,7 +54,7 @@ func newAim(d *drawer, commands []string) *aim {
 }
 
 // kind draws one of the kinds that most mistakes show by: half of the faults strike a message, and half of the others are pauses. Where
-// replicas are promoted, one in four does so. In a cluster half of all faults may let another node have the slot. Empty: it is any kind.
+// replicas are promoted, one in four does so. Where the nodes fail over, half of all faults may let them. Empty: it is any kind.
 func (a *aim) kind(r *rand.Rand) string {
 	switch {
 	case len(a.splits) > 0 && r.IntN(2) == 0:

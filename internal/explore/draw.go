@@ -27,7 +27,7 @@ type drawer struct {
 	// sections bounds how often a client passes a point for sure.
 	sections int
 	ttl      time.Duration
-	// away is how long a node of a cluster is away before the others take it for failed; 0: there is no cluster.
+	// away is how long a node is away before the others, or sentinels, take it for failed; 0: nobody does.
 	away time.Duration
 	// may says which faults of those may be drawn; nil: all.
 	may func(*scenario.Fault) bool
@@ -56,8 +56,11 @@ func newDrawer(s *scenario.Setup, kinds []string, may func(*scenario.Fault) bool
 	d := &drawer{setup: *s, own: len(s.Faults.List), cast: s.Cast(),
 		points: s.Points(), sections: s.Workload.Sections, ttl: s.Lock.Span(), may: may,
 		ofMessages: nemesis.MessageKinds(), use: useOf(s)}
-	if d.cast.Clustered() {
+	switch {
+	case d.cast.Clustered():
 		d.away = s.Nodes.NodeTimeout
+	case d.cast.FailsOver():
+		d.away = s.Nodes.DownAfter
 	}
 	d.setup.Faults.List = slices.Clone(s.Faults.List)
 	d.rules = d.setup.FaultRules()
@@ -382,7 +385,7 @@ const (
 func (d *drawer) most() time.Duration { return longest * max(d.ttl, d.away) }
 
 // length draws how long a fault lasts. Where real servers take part, half of the faults end about when a lease does that begins with them.
-// In a cluster every other one is long enough for a failover.
+// Where the nodes fail over, every other one is long enough for that.
 func (d *drawer) length(r *rand.Rand) time.Duration {
 	if d.away > 0 && r.IntN(2) == 0 {
 		return spread(r, d.away, 2*d.most())

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -240,14 +241,30 @@ const inCluster = "name: test\nlock: {algorithm: set-nx-px, ttl: 1s}\nnodes: {to
 
 // TestDrawnInCluster: all by which a Redis Cluster loses a lock is drawn there, and faults that last for longer than a failover takes.
 func TestDrawnInCluster(t *testing.T) {
-	setup := &parse(t, inCluster).Variants[0].Setup
+	drawnWhereNodesFailOver(t, inCluster, 4*time.Second,
+		`cut: {groups: \[\[A, c1\], \[B, C, D, E, F, c2\]\]`, `cut: {groups: \[\[A\], \[B, C, D, E, F\]\], bus: true`,
+		`cut: {.*bus: true, direction: requests`,
+		`promote: {node: D}`, `promote: {node: D, failover: force}`, `promote: {node: D, failover: plain}`,
+		`move-slot: {to: [BC], for`, `move-slot: {to: [BC], keys: last`, `move-slot: {to: [BC], keys: left`)
+}
+
+// TestDrawnUnderSentinel: the primary, with some of the clients or none, loses the sentinels and its replicas.
+func TestDrawnUnderSentinel(t *testing.T) {
+	drawnWhereNodesFailOver(t, "name: test\nlock: {algorithm: set-nx-px, ttl: 1s}\nnodes: {topology: sentinel, count: 3, down_after: 2s}\n",
+		4*time.Second, `cut: {groups: \[\[A, c1\], \[B, C, s1, s2, s3, c2\]\]`, `cut: {groups: \[\[A\], \[B, C, s1, s2, s3, c1, c2\]\]`)
+}
+
+// drawnWhereNodesFailOver makes sure that faults are drawn in a scenario, as it writes them, and that A is away for so long.
+func drawnWhereNodesFailOver(t *testing.T, text string, long time.Duration, wants ...string) {
+	t.Helper()
+	setup := &parse(t, text).Variants[0].Setup
 	d, err := newDrawer(setup, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.aim = newAim(d, nil)
 	var drawn strings.Builder
-	long := make(map[string]bool)
+	away := make(map[string]bool)
 	for seed := range uint64(500) {
 		setup.Faults.List = d.draw(seed)
 		text, err := scenario.Encode(nil, scenario.Head{Name: "x"}, setup, nil)
@@ -256,22 +273,18 @@ func TestDrawnInCluster(t *testing.T) {
 		}
 		drawn.WriteString(text)
 		for _, f := range setup.Faults.List {
-			if f.Params.Target() == "A" && f.Params.Length() > 2*setup.Nodes.NodeTimeout {
-				long[f.Kind] = true
+			if f.Params.Target() == "A" && f.Params.Length() > long {
+				away[f.Kind] = true
 			}
 		}
 	}
-	for _, want := range []string{
-		`cut: {groups: \[\[A, c1\], \[B, C, D, E, F, c2\]\]`, `cut: {groups: \[\[A\], \[B, C, D, E, F\]\], bus: true`,
-		`cut: {.*bus: true, direction: requests`,
-		`promote: {node: D}`, `promote: {node: D, failover: force}`, `promote: {node: D, failover: plain}`,
-		`move-slot: {to: [BC], for`, `move-slot: {to: [BC], keys: last`, `move-slot: {to: [BC], keys: left`} {
+	for _, want := range wants {
 		if !regexp.MustCompile(want).MatchString(drawn.String()) {
 			t.Errorf("never drawn: %s", want)
 		}
 	}
-	if !long["pause"] || !long["kill"] {
-		t.Errorf("A is never away for long: %v", long)
+	if !away["pause"] || !away["kill"] {
+		t.Errorf("A is never away for long: %v", away)
 	}
 }
 

@@ -99,8 +99,13 @@ func (c Cast) drawCluster(r *rand.Rand) []string {
 	return c.Clusters[r.IntN(len(c.Clusters))]
 }
 
-// DrawHolder draws a node of a cluster that has the slot of the lock from the start.
-func (c Cast) DrawHolder(r *rand.Rand) string { return c.drawCluster(r)[0] }
+// DrawHolder draws a node that has the lock's key from the start, where the nodes fail over.
+func (c Cast) DrawHolder(r *rand.Rand) string {
+	if c.Clustered() {
+		return c.drawCluster(r)[0]
+	}
+	return c.Nodes[0]
+}
 
 // drawFailover draws how a replica of a cluster becomes the primary; it is mostly one of the slot of the lock.
 func (p *promote) drawFailover(r *rand.Rand, c Cast) {
@@ -197,18 +202,19 @@ func (k MixKind) victim(r *rand.Rand, c Cast) (client, node string) {
 	if k.Of != "nodes" && i < len(c.Clients) {
 		return all[i], ""
 	}
-	if c.Clustered() && k.Widely && r.IntN(2) == 0 {
+	if c.FailsOver() && k.Widely && r.IntN(2) == 0 {
 		return "", c.DrawHolder(r)
 	}
 	return "", all[i]
 }
 
-// groups draws that a node of a cluster and the others lose each other: with some of the clients on each side, or on the bus alone.
+// groups draws that a node, and the others with the sentinels, lose each other: with some of the clients on each side, or in a cluster on
+// the bus alone.
 func (k MixKind) groups(r *rand.Rand, c Cast) Where {
 	_, node := MixKind{Of: "nodes", Widely: true}.victim(r, c)
-	w := Where{Direction: world.Both, Bus: r.IntN(3) == 0, For: k.For.Draw(r)}
+	w := Where{Direction: world.Both, Bus: c.Clustered() && r.IntN(3) == 0, For: k.For.Draw(r)}
 	one := []string{node}
-	var others []string
+	others := slices.DeleteFunc(slices.Concat(c.Nodes, c.Sentinels), func(n string) bool { return n == node })
 	for _, nodes := range c.Clusters {
 		if at := slices.Index(nodes, node); at >= 0 {
 			others = slices.Delete(slices.Clone(nodes), at, at+1)
@@ -238,7 +244,7 @@ func (k MixKind) where(r *rand.Rand, c Cast) Where {
 		if len(c.Replicas) > 0 && (len(c.Endpoints) == 0 || r.IntN(3) == 0) {
 			return Where{Replica: c.Replicas[r.IntN(len(c.Replicas))], Direction: world.Both, For: w.For}
 		}
-		if c.Clustered() && r.IntN(2) == 0 {
+		if c.FailsOver() && r.IntN(2) == 0 {
 			return k.groups(r, c)
 		}
 		w.Direction = []world.Direction{world.Both, world.Requests, world.Answers}[r.IntN(3)]

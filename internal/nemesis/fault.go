@@ -74,6 +74,9 @@ func (c Cast) Process(client string) []string { return world.Process(c.Clients, 
 // Clustered reports that the nodes are a Redis Cluster, or several.
 func (c Cast) Clustered() bool { return len(c.Clusters) > 0 }
 
+// FailsOver reports that the nodes, or those who watch them, may by themselves let another node have what the lock has.
+func (c Cast) FailsOver() bool { return c.Clustered() || len(c.Sentinels) > 0 }
+
 // spares are the primaries of clusters to which the slot of the lock can move.
 func (c Cast) spares() (list []string) {
 	for _, nodes := range c.Clusters {

@@ -110,7 +110,7 @@ func searchFlags(c *cobra.Command, r *request.Search) {
 	c.Flags().StringVar(&r.Topology, "topology", "",
 		"without a scenario: how the nodes are arranged, "+program.Clustered+" (3 primaries, 3 replicas), "+
 			program.Watched+" (a primary, 2 replicas, 3 sentinels) or as suits the lock")
-	registerWords(c, "topology", app.SearchTopologies())
+	registerWords(c, "topology", request.Topologies())
 	targetFlags(c, &r.Target, "the properties whose violation counts, the gravest first", app.SearchProperties()...)
 	drawingFlags(c, &r.Drawing)
 	c.Flags().BoolVar(&r.Resume, "resume", false, "continue an earlier search that had the same flags and folder")

@@ -166,8 +166,8 @@ func checkSearch(r *request.Search) error {
 			return Usagef("--kinds: no fault %q can be drawn", k).Unknown(k, explore.Kinds())
 		}
 	}
-	if r.Topology != "" && !slices.Contains(SearchTopologies(), r.Topology) {
-		return Usagef("--topology %s: nodes can be arranged as %s alone", r.Topology, strings.Join(SearchTopologies(), " or ")).
+	if r.Topology != "" && !slices.Contains(request.Topologies(), r.Topology) {
+		return Usagef("--topology %s: nodes can be arranged as %s alone", r.Topology, strings.Join(request.Topologies(), " or ")).
 			Hint("name a scenario with other nodes")
 	}
 	if err := checkWorld(r.World); err != nil {

@@ -224,9 +224,6 @@ func withLock(own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant, 
 	return scenario.Parse(s.File, []byte(text))
 }
 
-// SearchTopologies are the arrangements of nodes that somebody can ask a search without a scenario for.
-func SearchTopologies() []string { return []string{program.Clustered, program.Watched} }
-
 // nodesFor are the nodes of such a search, as a scenario has them.
 func nodesFor(topology string) string {
 	switch topology {
@@ -244,7 +241,7 @@ func scenarioFor(r *program.Ready, in, topology string) (*scenario.Scenario, err
 	if in == request.Virtual {
 		ttl = virtualTTL
 	}
-	failsOver := slices.Contains(SearchTopologies(), topology)
+	failsOver := slices.Contains(request.Topologies(), topology)
 	if failsOver {
 		ttl = failoverTTL
 	}

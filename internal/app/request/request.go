@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 )
 
 // The worlds in which something can be run.
@@ -17,6 +18,9 @@ const (
 	// Virtual is a deterministic model in simulated time.
 	Virtual = "virtual"
 )
+
+// Topologies are those that a search without a scenario can be asked for.
+func Topologies() []string { return []string{program.Clustered, program.Watched} }
 
 // Target is what is explored: a variant of a scenario, for the sake of some properties.
 type Target struct {
@@ -37,7 +41,7 @@ type Search struct {
 	Redis string `json:"redis,omitempty" part:"own"`
 	// Lock takes the place of the scenario's: a command, or a lock of sim.
 	Lock string `json:"lock,omitempty"`
-	// Topology is how the nodes of a search without a scenario are arranged; empty: as suits the lock.
+	// Topology is one of Topologies, in which the nodes of a search without a scenario are arranged; empty: as suits the lock.
 	Topology string `json:"topology,omitempty"`
 	// StrictModel stops where real servers differ from the model in a run that was found.
 	StrictModel bool `json:"strict-model,omitempty"`

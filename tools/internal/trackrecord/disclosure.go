@@ -75,7 +75,11 @@ func withholdKept(root, name string, findings []Finding) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.withholdCard(root, name, findings), s.withholdSearch(root, name, findings))
+	err = s.withholdCard(root, name, findings)
+	for i := range s.Searches {
+		err = errors.Join(err, s.Searches[i].withhold(root, name, findings))
+	}
+	return err
 }
 
 func (s *stored) withholdCard(root, name string, findings []Finding) error {
@@ -100,33 +104,33 @@ func (s *stored) withholdCard(root, name string, findings []Finding) error {
 func (s *searched) unexplained(lock string, findings []Finding) (list []class) {
 	for _, one := range s.Report.Classes {
 		c := s.classOf(one)
-		if !slices.ContainsFunc(findings, func(f Finding) bool { return !f.NotYet() && f.explainsFound(lock, c.Property) }) {
+		if !c.ByDesign && !slices.ContainsFunc(findings, func(f Finding) bool { return !f.NotYet() && f.explainsFound(lock, c.Property) }) {
 			list = append(list, c)
 		}
 	}
 	return list
 }
 
-// withholdSearch says of such classes in which guarantee they are, and puts the whole beside what the search found.
-func (s *stored) withholdSearch(root, name string, findings []Finding) error {
-	if s.Searched == nil {
+// withhold says of such classes in which guarantee they are, and puts the whole beside what the search found.
+func (k *storedSearch) withhold(root, name string, findings []Finding) error {
+	if k.Searched == nil {
 		return nil
 	}
-	list := s.Searched.unexplained(name, findings)
+	list := k.Searched.unexplained(name, findings)
 	if len(list) == 0 {
 		return nil
 	}
-	if err := s.Searched.write(filepath.Join(foundDir(root, name), "search.json")); err != nil {
+	if err := k.Searched.write(filepath.Join(foundDir(root, name, k.topology), "search.json")); err != nil {
 		return err
 	}
-	kept := s.Searched
+	kept := k.Searched
 	for _, c := range list {
 		kept.Withheld = append(kept.Withheld, withheldClass{string(scenario.Home(cmp.Or(c.Property, c.Properties()[0]))), c.Proved})
 		kept.Properties = slices.DeleteFunc(kept.Properties, func(p checker.Property) bool { return slices.Contains(c.Properties(), p) })
 		kept.Report.Classes = slices.DeleteFunc(kept.Report.Classes, func(other explore.Class) bool { return other.Name == c.Name })
 		kept.Report.Found = slices.DeleteFunc(kept.Report.Found, func(f explore.Found) bool { return f.Class == c.Name })
 	}
-	return kept.write(searchFile(root, name))
+	return kept.write(searchFile(root, name, k.topology))
 }
 
 // CheckDisclosure says what keeps a repository from being made public, or released: what is not reported yet, with how to show it.
@@ -205,11 +209,11 @@ func (s *disclosure) kept() error {
 		for _, id := range slices.Sorted(slices.Values(ids)) {
 			s.add(cardFile("", l.Name), id+" is not reported yet, or shows what is not: make track-record-pages takes out why it is broken")
 		}
-		if l.Search == nil {
-			continue
-		}
-		for _, c := range l.Search.unexplained(l.Name, s.findings) {
-			s.add(searchFile("", l.Name), fmt.Sprintf("%q is not reported yet: make track-record-pages takes out how it was found", c.Name))
+		for _, made := range l.Searches {
+			for _, c := range made.unexplained(l.Name, s.findings) {
+				s.add(searchFile("", l.Name, made.Topology),
+					fmt.Sprintf("%q is not reported yet: make track-record-pages takes out how it was found", c.Name))
+			}
 		}
 	}
 	return nil

@@ -173,7 +173,7 @@ func TestWithholdSearch(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	all := kept(t, root)
-	whole, err := readStored(root, "alpha")
+	whole, err := readSearch(root, "alpha", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestWithholdSearch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s, err := readStored(root, "alpha")
+	s, err := readSearch(root, "alpha", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestWithholdSearch(t *testing.T) {
 	if want := []withheldClass{{"exclusive", true}, {"owner-only", false}}; !slices.Equal(s.Searched.Withheld, want) {
 		t.Errorf("%+v; want %+v", s.Searched.Withheld, want)
 	}
-	text, err := os.ReadFile(filepath.Join(foundDir(root, "alpha"), "search.json"))
+	text, err := os.ReadFile(filepath.Join(foundDir(root, "alpha", ""), "search.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestWithholdSearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nothing := r.Locks[0].Search.Nothing
+	nothing := r.Locks[0].Searches[0].Nothing
 	if !r.isOpen("alpha", "search: exclusive") || len(nothing) != 1 || nothing[0].Property != checker.DeadlockFree {
 		t.Errorf("open %+v; nothing found of %+v", r.Open, nothing)
 	}

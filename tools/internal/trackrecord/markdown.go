@@ -41,8 +41,8 @@ const firstHeard = "Something was found in these, and the maintainers of the lib
 const openToo = "The record shows these, too, and no report of them is ready. " +
 	"The reason can be in the library, in the program around it, or in sim."
 
-const making = "`make track-record`" + ` measures, and writes this page. It takes hours: a minute of search for each library, what it finds
-made smaller, and the audits. It can be stopped (Ctrl-C), and goes on where it was. ` +
+const making = "`make track-record`" + ` measures, and writes this page. It takes hours: a minute of search for each library and each
+topology that it has a client for, what it finds made smaller, and the audits. It can be stopped (Ctrl-C), and goes on where it was. ` +
 	"`make track-record FOR=2m ONLY='redsync redis-py' JOBS=4`" + ` searches two libraries for 2 minutes each, with four runs
 at once. ` + "`make track-record-pages`" + ` writes the page anew from what is kept in [the folder of the record](track-record). A library
 is measured again if its version is another; to measure it anew for another reason, remove its folder there.
@@ -105,16 +105,19 @@ func (r *Record) tables(b *bytes.Buffer) {
 
 // ofSearches says what the table of searches has.
 const ofSearches = "How long the card took, and what a search made of the program alone: the guarantees of which it found a violation " +
-	"that is certain. Both depend on what else the machine did then. Below stands for each library what was found, and with which command."
+	"that is certain. The topology is how the nodes were arranged: as suits the lock, in a Redis Cluster, or under Redis Sentinel. " +
+	"Where a failover can lose the lock by design, that is none of them. " +
+	"Both depend on what else the machine did then. Below stands for each library what was found, and with which command."
 
 // searches writes the table of searches.
 func (r *Record) searches(b *bytes.Buffer) {
 	b.WriteString("\n## Searches\n\n" + ofSearches + "\n\n")
-	tableRow(b, "library", "card (s)", "searched for", "runs", "a second", "found in")
-	tableRow(b, slices.Repeat([]string{"---"}, 6)...)
+	tableRow(b, "library", "card (s)", "topology", "searched for", "runs", "a second", "found in")
+	tableRow(b, slices.Repeat([]string{"---"}, 7)...)
 	for i := range r.Locks {
-		row := r.Locks[i].SearchRow()
-		tableRow(b, fmt.Sprintf("[%s](#%s)", text(row.Lock), row.Lock), row.Card, row.For, row.Runs, row.Rate, text(row.Found))
+		for _, row := range r.Locks[i].SearchRows() {
+			tableRow(b, fmt.Sprintf("[%s](#%s)", text(row.Lock), row.Lock), row.Card, row.Topology, row.For, row.Runs, row.Rate, text(row.Found))
+		}
 	}
 }
 
@@ -161,13 +164,15 @@ func (l *lock) markdown(b *bytes.Buffer) {
 		fmt.Fprintf(b, "- `sim conform`: a check of %s fails. %s\n", text(c.Guarantee()), text(c.Why))
 	}
 	l.promises(b)
-	switch s := l.Search; {
-	case s == nil:
+	if len(l.Searches) == 0 {
 		b.WriteString("- Search: not yet.\n")
-	case s.Store != "":
-		fmt.Fprintf(b, "- Search: none. The lock is kept in %s. A search takes only what the keys in Redis confirm.\n", text(s.Store))
-	default:
-		s.markdown(b)
+	}
+	for _, s := range l.Searches {
+		if s.Store != "" {
+			fmt.Fprintf(b, "- Search: none. The lock is kept in %s. A search takes only what the keys in Redis confirm.\n", text(s.Store))
+		} else {
+			s.markdown(b)
+		}
 	}
 }
 
@@ -183,9 +188,9 @@ func (l *lock) promises(b *bytes.Buffer) {
 
 func (s *search) markdown(b *bytes.Buffer) {
 	if s.Took == 0 {
-		b.WriteString("- Search: it did not come to a run.\n")
+		fmt.Fprintf(b, "- %s: it did not come to a run.\n", s.Heading())
 	} else {
-		fmt.Fprintf(b, "- Search: %s; sim %s, redis %s. %s.\n", day(s.Started), text(s.Sim), text(s.Redis), text(s.Words()))
+		fmt.Fprintf(b, "- %s: %s; sim %s, redis %s. %s.\n", s.Heading(), day(s.Started), text(s.Sim), text(s.Redis), text(s.Words()))
 	}
 	if !s.Done {
 		b.WriteString("- The search was stopped before its end.\n")

@@ -69,12 +69,19 @@ func (m *meter) measure(ctx context.Context, l *Library) error {
 		}
 	}
 	if p.Ready.Elsewhere() {
-		return (&searched{versions: now, Store: string(p.Ready.Store)}).write(searchFile(".", l.Name))
+		return (&searched{versions: now, Store: string(p.Ready.Store)}).write(searchFile(".", l.Name, ""))
 	}
 	if m.lasts == 0 {
 		return nil
 	}
-	return m.search(ctx, l, s, now)
+	for i := range s.Searches {
+		if k := &s.Searches[i]; applies(k.topology, &p.Ready) {
+			if err := m.search(ctx, l, k, now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // audit makes the card. It takes its name only when the audit came to its end.
@@ -94,26 +101,29 @@ func (m *meter) audit(ctx context.Context, l *Library) error {
 }
 
 // search begins a search, or goes on with one.
-func (m *meter) search(ctx context.Context, l *Library, s *stored, now versions) error {
-	left, resume := s.left(now, m.lasts)
-	if left <= 0 {
-		fmt.Fprintf(m.stderr, "%s: searched for %v already\n", l.Name, s.Searched.took())
+func (m *meter) search(ctx context.Context, l *Library, k *storedSearch, now versions) error {
+	name, left, resume := ofTopology(l.Name, k.topology), time.Duration(0), false
+	if left, resume = k.left(now, m.lasts); left <= 0 {
+		fmt.Fprintf(m.stderr, "%s: searched for %v already\n", name, k.Searched.took())
 		return nil
 	}
-	out := searchDir(".", l.Name)
+	out, file := searchDir(".", l.Name, k.topology), searchFile(".", l.Name, k.topology)
 	args := []string{"search", "--json", "--lock", l.Command, "--for", left.String(), "--out", out}
+	if k.topology != "" {
+		args = append(args, "--topology", k.topology)
+	}
 	if m.jobs > 0 {
 		args = append(args, "-j", fmt.Sprint(m.jobs))
 	}
-	made := &searched{versions: now, World: virtual, Started: time.Now().UTC().Format(time.RFC3339)}
+	made := &searched{versions: now, Topology: k.topology, World: virtual, Started: time.Now().UTC().Format(time.RFC3339)}
 	if resume {
-		made = s.Searched
+		made = k.Searched
 		args = append(args, "--resume")
 	} else if err := os.RemoveAll(out); err != nil {
 		return err
 	}
 	made.Commands, made.Done = append(made.Commands, shellquote.Join(append([]string{"sim"}, args...)...)), false
-	if err := made.write(searchFile(".", l.Name)); err != nil { // what follows may be killed
+	if err := made.write(file); err != nil { // what follows may be killed
 		return err
 	}
 	var told struct {
@@ -137,24 +147,24 @@ func (m *meter) search(ctx context.Context, l *Library, s *stored, now versions)
 			made.Proved = append(made.Proved, f.Property)
 		}
 	}
-	after, unread := readStored(".", l.Name)
+	after, unread := readSearch(".", l.Name, k.topology)
 	if unread == nil {
 		made.sum(after.State)
 	}
-	return errors.Join(err, unread, keepFound(l.Name), made.write(searchFile(".", l.Name)))
+	return errors.Join(err, unread, keepFound(out, foundDir(".", l.Name, k.topology)), made.write(file))
 }
 
-// keepFound keeps the scenarios that a search found, in the place of those of an earlier one.
-func keepFound(name string) error {
-	old, err := filepath.Glob(filepath.Join(foundDir(".", name), "*.yaml"))
-	found, other := filepath.Glob(filepath.Join(searchDir(".", name), "*.yaml"))
+// keepFound keeps the scenarios that a search in one folder found in another, in the place of those of an earlier one.
+func keepFound(in, to string) error {
+	old, err := filepath.Glob(filepath.Join(to, "*.yaml"))
+	found, other := filepath.Glob(filepath.Join(in, "*.yaml"))
 	err = errors.Join(err, other)
 	for _, path := range old {
 		err = errors.Join(err, os.Remove(path))
 	}
 	for _, path := range found {
 		text, failed := os.ReadFile(path)
-		err = errors.Join(err, failed, machine.WriteFile(filepath.Join(foundDir(".", name), filepath.Base(path)),
+		err = errors.Join(err, failed, machine.WriteFile(filepath.Join(to, filepath.Base(path)),
 			func(w io.Writer) error { _, err := w.Write(text); return err }))
 	}
 	return err

@@ -102,10 +102,11 @@ func TestMeasure(t *testing.T) {
 	if got, err := calls("a", "0"); got != "" || err != nil {
 		t.Errorf("it is done: %q (%v)", got, err)
 	}
-	if s, err := readStored(".", "a"); err != nil || !s.Searched.Done || len(s.Searched.Commands) != 2 ||
-		s.Searched.World != virtual || !slices.Equal(s.Searched.Proved, []checker.Property{checker.ToldWhenLost}) {
-		t.Errorf("kept: %+v (%v)", s.Searched, err)
+	if s, err := readStored(".", "a"); err != nil || !s.Searches[0].Searched.Done || len(s.Searches[0].Searched.Commands) != 2 ||
+		s.Searches[0].Searched.World != virtual || !slices.Equal(s.Searches[0].Searched.Proved, []checker.Property{checker.ToldWhenLost}) {
+		t.Errorf("kept: %+v (%v)", s.Searches[0].Searched, err)
 	}
+	measuredInMore(t, func() (string, error) { return calls("a", "0") })
 	m.simVersion = "v2"
 	if got, err := calls("a", "0"); got != "" || err != nil {
 		t.Errorf("another sim: %q (%v)", got, err)
@@ -117,9 +118,33 @@ func TestMeasure(t *testing.T) {
 	if got, err := calls("b", "0"); strings.Contains(got, "search") || err != nil {
 		t.Errorf("a lock in etcd: %q (%v)", got, err)
 	}
-	if s, err := readStored(".", "b"); err != nil || s.Searched == nil || s.Searched.Store != "etcd" {
-		t.Errorf("kept of a lock in etcd: %+v (%v)", s.Searched, err)
+	if s, err := readStored(".", "b"); err != nil || s.Searches[0].Searched == nil || s.Searches[0].Searched.Store != "etcd" {
+		t.Errorf("kept of a lock in etcd: %+v (%v)", s.Searches[0].Searched, err)
 	}
+}
+
+// measuredInMore: a program that gets a client for more topologies is searched there, too.
+func measuredInMore(t *testing.T, calls func() (string, error)) {
+	t.Helper()
+	const (
+		inCluster     = "search --json --lock bin/a --for 20m0s --out .cache/track-record/a/search-cluster --topology cluster\n"
+		underSentinel = "search --json --lock bin/a --for 20m0s --out .cache/track-record/a/search-sentinel --topology sentinel\n"
+	)
+	can := func(abilities string) {
+		t.Helper()
+		text := strings.Replace(fakeLock, "CLASS", `"class":"single"`+abilities, 1)
+		if err := os.WriteFile("bin/a", []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	can(`,"can":["cluster","sentinel"]`)
+	if got, err := calls(); got != inCluster+underSentinel || err != nil {
+		t.Errorf("its program can go to more: %q (%v)", got, err)
+	}
+	if s, err := readSearch(".", "a", "cluster"); err != nil || s.Searched == nil || s.Searched.Topology != "cluster" || !s.Searched.Done {
+		t.Errorf("kept of the search in a cluster: %+v (%v)", s.Searched, err)
+	}
+	can("")
 }
 
 // TestInterrupted: sim is told to end, and what it was doing is not taken for done.

@@ -1,6 +1,7 @@
 package trackrecord
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,17 +31,17 @@ type Record struct {
 	Open     []open
 }
 
-// lock is a library with what was measured: its card, its column on that, and what was searched, nil if nothing was.
+// lock is a library with what was measured: its card, its column on that, and what was searched.
 type lock struct {
 	Library
 	// Promises are what its documentation says; the zero value: nobody has looked.
 	Promises Promises
 	// found are the guarantees in which findings are. Later are how many cases of each came after the card was made.
-	found  []string
-	Later  map[string]int
-	Card   *card.Card
-	On     *card.Lock
-	Search *search
+	found    []string
+	Later    map[string]int
+	Card     *card.Card
+	On       *card.Lock
+	Searches []*search
 }
 
 // Row is a guarantee; Cells go with the locks.
@@ -120,6 +121,8 @@ type class struct {
 	Again   int
 	Proved  bool
 	Virtual bool
+	// ByDesign: no lock can keep it whose key is on nodes that fail over, as they do in the search's topology.
+	ByDesign bool
 }
 
 // explained is a finding, with what the record shows of it.
@@ -153,7 +156,7 @@ func ReadRecord(root string, all []Library, findings []Finding) (*Record, error)
 			r.Missing = append(r.Missing, l)
 			continue
 		}
-		made := lock{Library: l, Card: s.Card, On: &s.Card.Locks[0], Search: searchOf(s), Later: make(map[string]int)}
+		made := lock{Library: l, Card: s.Card, On: &s.Card.Locks[0], Searches: searchesOf(s), Later: make(map[string]int)}
 		for _, c := range cases {
 			if made.On.Cell(audit.ID(c)) == nil {
 				made.Later[string(c.Guarantee)]++
@@ -247,18 +250,24 @@ func cellOf(l *lock, guarantee string) cell {
 	return c
 }
 
-func searchOf(s *stored) *search {
-	if s.Searched == nil {
-		return nil
+func searchesOf(s *stored) (list []*search) {
+	for i := range s.Searches {
+		if made := s.Searches[i].Searched; made != nil {
+			list = append(list, searchOf(made))
+		}
 	}
-	out := &search{searched: s.Searched}
-	if s.Searched.Report.Runs == 0 {
+	return list
+}
+
+func searchOf(made *searched) *search {
+	out := &search{searched: made}
+	if made.Report.Runs == 0 {
 		return out
 	}
-	out.Took = s.Searched.took()
+	out.Took = made.took()
 	out.Rate = float64(out.Report.Runs) / out.Took.Seconds()
 	for _, c := range out.Report.Classes {
-		out.Found = append(out.Found, s.Searched.classOf(c))
+		out.Found = append(out.Found, made.classOf(c))
 	}
 	for _, p := range out.Properties {
 		if !slices.ContainsFunc(out.Found, func(c class) bool { return slices.Contains(c.Properties(), p) }) {
@@ -269,23 +278,41 @@ func searchOf(s *stored) *search {
 }
 
 // SearchRow is a row of the table of searches.
-type SearchRow struct{ Lock, Card, For, Runs, Rate, Found string }
+type SearchRow struct{ Lock, Card, Topology, For, Runs, Rate, Found string }
 
-// SearchRow says what the card took, and what a search found.
-func (l *lock) SearchRow() SearchRow {
-	row := SearchRow{Lock: l.Name, Card: fmt.Sprintf("%.0f", float64(l.Card.WallMS)/1000), For: "–", Runs: "–", Rate: "–", Found: "–"}
-	if l.Search == nil || l.Search.Took == 0 {
-		return row
+// SearchRows say what the card took, and what each search found; one row where there is none.
+func (l *lock) SearchRows() (rows []SearchRow) {
+	first := SearchRow{Lock: l.Name, Card: fmt.Sprintf("%.0f", float64(l.Card.WallMS)/1000), Topology: "as suits it",
+		For: "–", Runs: "–", Rate: "–", Found: "–"}
+	if len(l.Searches) == 0 {
+		return []SearchRow{first}
 	}
-	row.For, row.Runs = l.Search.Took.Round(time.Second).String(), words.Grouped(l.Search.Report.Runs)
-	row.Rate, row.Found = fmt.Sprintf("%.1f", l.Search.Rate), "nothing"
+	for i, s := range l.Searches {
+		row := first
+		row.Topology = cmp.Or(s.Topology, row.Topology)
+		if i > 0 {
+			row.Card = "above"
+		}
+		s.fill(&row)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// fill says in a row what came of a search that came to a run.
+func (s *search) fill(row *SearchRow) {
+	if s.Took == 0 {
+		return
+	}
+	row.For, row.Runs = s.Took.Round(time.Second).String(), words.Grouped(s.Report.Runs)
+	row.Rate, row.Found = fmt.Sprintf("%.1f", s.Rate), "nothing"
 	var found []string
-	for _, c := range l.Search.Found {
-		if c.Proved {
+	for _, c := range s.Found {
+		if c.Proved && !c.ByDesign {
 			found = append(found, string(scenario.Home(c.Property)))
 		}
 	}
-	for _, c := range l.Search.Withheld {
+	for _, c := range s.Withheld {
 		if c.Proved {
 			found = append(found, c.Guarantee)
 		}
@@ -293,7 +320,6 @@ func (l *lock) SearchRow() SearchRow {
 	if slices.Sort(found); len(found) > 0 {
 		row.Found = strings.Join(slices.Compact(found), ", ")
 	}
-	return row
 }
 
 // classOf takes of the violations of a class that which showed again most often, as the search does.
@@ -308,6 +334,7 @@ func (s *searched) classOf(c explore.Class) class {
 	if best == nil {
 		return out
 	}
+	out.ByDesign = s.Topology != "" && scenario.Guarantee(s.Topology).Speaks(best.Property)
 	if out.Property, out.Again, out.Proved = best.Property, best.Again, best.Proved() && best.Confirmed(); out.Virtual {
 		out.Proved = slices.Contains(s.Proved, best.Property)
 	}
@@ -329,19 +356,22 @@ func (r *Record) match(l *lock) {
 			}
 		}
 	}
-	if l.Search == nil {
-		return
+	for _, s := range l.Searches {
+		r.matchSearch(l, s)
 	}
-	for _, c := range l.Search.Withheld {
+}
+
+func (r *Record) matchSearch(l *lock, s *search) {
+	for _, c := range s.Withheld {
 		if c.Proved {
 			r.leaveOpen(l.Name, c.Guarantee, "search: "+c.Guarantee)
 		}
 	}
-	for _, c := range l.Search.Found {
-		if !c.shown() {
+	for _, c := range s.Found {
+		if !c.shown() || c.ByDesign {
 			continue
 		}
-		known := r.shown(l.Name+", search: "+c.Words(), func(f *Finding) bool { return f.explainsFound(l.Name, c.Property) })
+		known := r.shown(l.Name+", "+s.Name()+": "+c.Words(), func(f *Finding) bool { return f.explainsFound(l.Name, c.Property) })
 		if !known && c.Proved {
 			r.leaveOpen(l.Name, string(scenario.Home(c.Property)), "search: "+string(c.Property))
 		}
@@ -374,6 +404,17 @@ func (r *Record) shown(text string, about func(*Finding) bool) (known bool) {
 	return known
 }
 
+// Name tells the search from those of other topologies.
+func (s *search) Name() string {
+	if s.Topology == "" {
+		return "search"
+	}
+	return "search, " + s.Topology
+}
+
+// Heading is it at the beginning of a line.
+func (s *search) Heading() string { return "S" + s.Name()[1:] }
+
 // Words say where the time went.
 func (s *search) Words() string {
 	text := fmt.Sprintf("%s in %v, %.1f a second", words.Count(s.Report.Runs, "run"), s.Took.Round(time.Second), s.Rate)
@@ -394,7 +435,10 @@ func (c *class) Words() string {
 // State is what it comes to: a violation that hardly shows again, or that rests on the lock's word alone, is none
 // that can be held against a library.
 func (c class) State() string {
-	if c.Proved {
+	switch {
+	case c.ByDesign:
+		return "By design"
+	case c.Proved:
 		return "Found"
 	}
 	return "Undecided"

@@ -38,6 +38,14 @@ func kept(t *testing.T, root string) []Library {
 		}
 	}
 	var all []Library
+	searches := func(name string, s *searched, state *explore.State) {
+		s.sum(state)
+		text, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(searchFile(root, name, s.Topology), func(w io.Writer) error { _, err := w.Write(text); return err })
+	}
 	lock := func(name string, made *card.Card, s *searched, state *explore.State) {
 		all = append(all, Library{Name: name, Adapter: "adapters/" + name,
 			Command: "bin/adapters/" + name, Homepage: "https://example.com/" + name})
@@ -47,12 +55,7 @@ func kept(t *testing.T, root string) []Library {
 			write(cardFile(root, name), func(w io.Writer) error { return card.WriteJSON(w, made) })
 		}
 		if s != nil {
-			s.sum(state)
-			text, err := json.Marshal(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			write(searchFile(root, name), func(w io.Writer) error { _, err := w.Write(text); return err })
+			searches(name, s, state)
 		}
 	}
 	v := versions{"v1", "7.0.15", "1.2", "bin/adapters/a"}
@@ -61,6 +64,10 @@ func kept(t *testing.T, root string) []Library {
 			Ended: "2026-11-23T05:20:00Z", Done: done, Commands: []string{"sim search --world live --lock bin/adapters/a --for 20m"}}
 	}
 	lock("alpha", reporttest.Card(), made(true), state(t))
+	inCluster, none := made(true), state(t) // nothing but what is by design
+	none.Found, none.Classes = none.Found[:2], none.Classes[:1]
+	inCluster.Topology, inCluster.World, inCluster.Proved = "cluster", virtual, []checker.Property{checker.ExclusiveLease}
+	searches("alpha", inCluster, none)
 	evil := made(false)
 	evil.Commands = []string{hostile}
 	bad := state(t)
@@ -164,7 +171,8 @@ func TestPageIsReadable(t *testing.T) {
 	kept(t, root)
 	_, all := libraries(t)
 	for _, l := range all {
-		for _, file := range []func(root, name string) string{cardFile, searchFile} {
+		suits := func(root, name string) string { return searchFile(root, name, "") }
+		for _, file := range []func(root, name string) string{cardFile, suits} {
 			text, err := os.ReadFile(file(root, "alpha"))
 			if err != nil {
 				t.Fatal(err)
@@ -198,7 +206,7 @@ func TestRecord(t *testing.T) {
 	if len(r.Locks) != 4 || len(r.Missing) != 1 || r.Missing[0].Name != "missing" {
 		t.Errorf("%d columns, missing %v", len(r.Locks), r.Missing)
 	}
-	alpha := r.Locks[0].Search
+	alpha := r.Locks[0].Searches[0]
 	if len(alpha.Found) != 2 || !alpha.Found[0].Proved || alpha.Found[0].Again != 9 || alpha.Found[1].Proved {
 		t.Errorf("found %+v", alpha.Found)
 	}
@@ -235,26 +243,26 @@ func TestLeft(t *testing.T) {
 	newer.Library = "1.3"
 	otherRedis := now
 	otherRedis.Redis = "8.0.0"
-	at := func(v versions, took time.Duration, done bool) *stored {
-		return &stored{Searched: &searched{versions: v, World: virtual, TookMS: took.Milliseconds(), Done: done},
+	at := func(v versions, took time.Duration, done bool) *storedSearch {
+		return &storedSearch{Searched: &searched{versions: v, World: virtual, TookMS: took.Milliseconds(), Done: done},
 			State: &explore.State{TookMS: took.Milliseconds()}}
 	}
 	for name, c := range map[string]struct {
-		s      *stored
+		s      *storedSearch
 		left   time.Duration
 		resume bool
 	}{
-		"nothing is kept":           {&stored{}, 20 * time.Minute, false},
-		"it was killed at once":     {&stored{Searched: &searched{versions: now}}, 20 * time.Minute, false},
+		"nothing is kept":           {&storedSearch{}, 20 * time.Minute, false},
+		"it was killed at once":     {&storedSearch{Searched: &searched{versions: now}}, 20 * time.Minute, false},
 		"stopped":                   {at(now, 8*time.Minute, false), 12 * time.Minute, true},
 		"done":                      {at(now, 20*time.Minute+3*time.Second, true), 0, true},
 		"stopped while it shrinks":  {at(now, 20*time.Minute, false), time.Second, true},
 		"done, and more is wanted":  {at(now, 5*time.Minute, true), 15 * time.Minute, true},
 		"another library":           {at(newer, 5*time.Minute, true), 20 * time.Minute, false},
-		"done elsewhere":            {&stored{Searched: &searched{versions: now, TookMS: 1_200_000, Done: true}}, 0, true},
-		"begun elsewhere":           {&stored{Searched: &searched{versions: now, TookMS: 300_000}}, 20 * time.Minute, false},
+		"done elsewhere":            {&storedSearch{Searched: &searched{versions: now, TookMS: 1_200_000, Done: true}}, 0, true},
+		"begun elsewhere":           {&storedSearch{Searched: &searched{versions: now, TookMS: 300_000}}, 20 * time.Minute, false},
 		"another Redis is the same": {at(otherRedis, 20*time.Minute, true), 0, true},
-		"in real time, and more is wanted": {&stored{Searched: &searched{versions: now, TookMS: 300_000, Done: true},
+		"in real time, and more is wanted": {&storedSearch{Searched: &searched{versions: now, TookMS: 300_000, Done: true},
 			State: &explore.State{TookMS: 300_000}}, 20 * time.Minute, false},
 	} {
 		if left, resume := c.s.left(now, 20*time.Minute); left != c.left || resume != c.resume {

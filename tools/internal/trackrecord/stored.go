@@ -11,8 +11,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/app/request"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/explore"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/machine"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -37,6 +39,8 @@ func (v versions) same(now versions) bool {
 // searched is what search.json says about the search of a library, beside its state.
 type searched struct {
 	versions
+	// Topology is how the nodes were arranged; empty: as suits the lock.
+	Topology string `json:"topology,omitempty"`
 	// World is that of the search: virtual; empty: live.
 	World string `json:"world,omitempty"`
 	// Proved are the properties of which a search in virtual time found a violation that is certain. In real time Report tells.
@@ -79,19 +83,57 @@ func (s *searched) write(file string) error {
 	return machine.WriteFile(file, func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
 }
 
-// stored is what is kept of a library, and the state of a search that was made here. What is not there is nil.
+// stored is what is kept of a library. A card that is not there is nil.
 type stored struct {
-	Card     *card.Card
+	Card *card.Card
+	// Searches are in the order of topologies.
+	Searches []storedSearch
+}
+
+// storedSearch is what is kept of a search, and its state if it was made here. What is not there is nil.
+type storedSearch struct {
+	// topology is as that of searched.
+	topology string
 	Searched *searched
 	State    *explore.State
 }
 
-func cardFile(root, name string) string   { return filepath.Join(root, recordDir, name, "card.json") }
-func searchFile(root, name string) string { return filepath.Join(root, recordDir, name, "search.json") }
+// topologies are those in which a library is searched, if they apply: as suits the lock, and those that a search can be asked for.
+func topologies() []string { return slices.Concat([]string{""}, request.Topologies()) }
+
+// applies reports that a library can be searched in a topology.
+func applies(topology string, r *program.Ready) bool {
+	switch topology {
+	case program.Clustered:
+		return r.Has(program.AsksCluster)
+	case program.Watched:
+		return r.Has(program.AsksSentinels)
+	}
+	return true
+}
+
+func cardFile(root, name string) string { return filepath.Join(root, recordDir, name, "card.json") }
+
+func searchFile(root, name, topology string) string {
+	return filepath.Join(root, recordDir, name, ofTopology("search", topology)+".json")
+}
 
 // searchDir is where sim search works, foundDir where the scenarios are kept that it found: nobody has reported them yet.
-func searchDir(root, name string) string { return filepath.Join(root, workDir, name, "search") }
-func foundDir(root, name string) string  { return filepath.Join(root, UnreportedDir, "search", name) }
+func searchDir(root, name, topology string) string {
+	return filepath.Join(root, workDir, name, ofTopology("search", topology))
+}
+
+func foundDir(root, name, topology string) string {
+	return filepath.Join(root, UnreportedDir, "search", ofTopology(name, topology))
+}
+
+// ofTopology is the name of what there is for each topology.
+func ofTopology(name, topology string) string {
+	if topology == "" {
+		return name
+	}
+	return name + "-" + topology
+}
 
 func readStored(root, name string) (*stored, error) {
 	s := &stored{}
@@ -105,21 +147,30 @@ func readStored(root, name string) (*stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = readIf(searchFile(root, name), func(r io.Reader) error {
-		s.Searched = &searched{}
-		return json.NewDecoder(r).Decode(s.Searched)
+	for _, topology := range topologies() {
+		k, err := readSearch(root, name, topology)
+		if err != nil {
+			return nil, err
+		}
+		s.Searches = append(s.Searches, k)
+	}
+	return s, nil
+}
+
+func readSearch(root, name, topology string) (storedSearch, error) {
+	k := storedSearch{topology: topology}
+	err := readIf(searchFile(root, name, topology), func(r io.Reader) error {
+		k.Searched = &searched{}
+		return json.NewDecoder(r).Decode(k.Searched)
 	})
-	if err != nil || s.Searched == nil {
-		return s, err
+	if err != nil || k.Searched == nil {
+		return k, err
 	}
-	states, err := filepath.Glob(filepath.Join(searchDir(root, name), "*.search.json"))
-	if err != nil {
-		return nil, err
+	states, err := filepath.Glob(filepath.Join(searchDir(root, name, topology), "*.search.json"))
+	if err == nil && len(states) == 1 {
+		err = readIf(states[0], func(r io.Reader) (err error) { k.State, err = explore.ReadState(r); return err })
 	}
-	if len(states) == 1 {
-		err = readIf(states[0], func(r io.Reader) (err error) { s.State, err = explore.ReadState(r); return err })
-	}
-	return s, err
+	return k, err
 }
 
 // readIf reads a file if it is there.
@@ -171,16 +222,16 @@ func (s *searched) sum(state *explore.State) {
 const atLeast = time.Second
 
 // left is how long is still to be searched, 0 if nothing is left to do; and whether an earlier search goes on.
-func (s *stored) left(now versions, want time.Duration) (left time.Duration, resume bool) {
-	if s.Searched == nil || !s.Searched.same(now) {
+func (k *storedSearch) left(now versions, want time.Duration) (left time.Duration, resume bool) {
+	if k.Searched == nil || !k.Searched.same(now) {
 		return want, false
 	}
-	if left = (want - s.Searched.took()).Round(time.Second); left <= 0 && s.Searched.Done {
+	if left = (want - k.Searched.took()).Round(time.Second); left <= 0 && k.Searched.Done {
 		return 0, true
 	}
-	if s.State == nil || s.Searched.World == "" { // it was made elsewhere, or in real time
+	if k.State == nil || k.Searched.World == "" { // it was made elsewhere, or in real time
 		return want, false
 	}
-	left = (want - time.Duration(s.State.TookMS)*time.Millisecond).Round(time.Second)
+	left = (want - time.Duration(k.State.TookMS)*time.Millisecond).Round(time.Second)
 	return max(left, atLeast), true
 }

@@ -313,9 +313,7 @@ func eat() {
 	var all [][]byte
 	for {
 		b := make([]byte, 64<<20)
-		for i := 0; i < len(b); i += 4096 {
-			b[i] = 1
-		}
+		b[0] = 1 // what it may have counts, not what it touches; to touch all takes a slow machine more processor time than it may
 		all = append(all, b)
 		if len(all) > 200 {
 			fmt.Println(base64.StdEncoding.EncodeToString(all[0][:1]))

@@ -37,7 +37,7 @@ func newKeeper(t *testing.T, o Options) *Keeper {
 // TestKeptServers: a run on kept servers has the same history as one with all afresh.
 func TestKeptServers(t *testing.T) {
 	k := newKeeper(t, Options{Server: redis(t)})
-	compareKept(t, k, scenarios(t, chosen), nil, exact, 20)
+	compareKept(t, k, scenarios(t, chosen), nil, exact, 10)
 	if k.left == 0 {
 		t.Error("no server was kept")
 	}
@@ -115,9 +115,10 @@ func TestKeptPrograms(t *testing.T) {
 		"redislock": {of("bin/adapters/redislock"), exact, 20}, "redis-py": {redisPy, nearly(0), 7},
 		"node-redis":   {of("adapters/node-redis/node_redis.mjs"), nearly(20 * time.Microsecond), 5},
 		"ruby-redis":   {of("adapters/ruby-redis/ruby_redis.rb"), exact, 7},
-		"symfony-lock": {of("adapters/symfony-lock/symfony_lock.php"), exact, 20},
+		"symfony-lock": {of("adapters/symfony-lock/symfony_lock.php"), exact, 7},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			k := newKeeper(t, o)
 			compareKept(t, k, append(scenarios(t, keepsPrograms), struck(t)...), standIn(t, p.command(t)), p.alike, p.seeds)
 			if k.waited == 0 || k.left == 0 || k.again > 0 {

@@ -178,6 +178,7 @@ func inEach(t *testing.T, test func(p *play)) {
 			continue
 		}
 		t.Run(l.Name, func(t *testing.T) {
+			t.Parallel()
 			command := commandOf(t, l) // which may skip the test
 			p := &play{T: t, library: l, b: newTestbed(t), taken: want.taken, gone: want.gone, command: command}
 			defer func() {

@@ -37,6 +37,7 @@ func TestEveryServer(t *testing.T) {
 	redis(t)
 	for _, version := range suite.Versions() {
 		t.Run(version, func(t *testing.T) {
+			t.Parallel()
 			some := []string{"node-restart", "durability-power-cut", "failover-wait", "sentinel-failover", "set-ifeq", "delifeq", "hash-field",
 				"power-cut-waitaof"}
 			everyVariantOn(t, suite.Server(t, version), some, asExpected)

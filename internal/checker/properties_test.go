@@ -1112,6 +1112,16 @@ var propertyCases = []struct {
 		s.key(200, history.KeySet, "A", "c2", "c2-owner", 100)
 		s.granted(201, "c2", 300, 4)
 	}, Violated, "token 5 of c1 was followed by token 4 of c2"},
+	{"a replica takes over late a renewal whose end has passed", NoOrphanLock, func(s *script) {
+		s.key(0, history.KeySet, "A", "c1", "c1-owner", 1000)
+		s.key(0, history.KeySet, "B", "", "c1-owner", 1000)
+		s.acquire(0, 1, "c1", 900, -1)
+		s.key(500, history.KeyExtended, "A", "c1", "c1-owner", 1000)
+		s.release(600, 601, "c1")
+		s.key(601, history.KeyDeleted, "A", "c1", "c1-owner", -1)
+		s.key(5000, history.KeyExtended, "B", "", "c1-owner", 0)
+		s.key(5000, history.KeyDeleted, "B", "", "c1-owner", -1)
+	}, Holds, "2 keys no longer wanted, none left for longer than 1.00 s"},
 	{"the order of keys, unknown from the first event on", OrderedTokens, func(s *script) {
 		s.unclear(0, "A", "c3", "SETBIT")
 		s.add(0, "c2", history.Invoke, history.Acquire, history.Value{})

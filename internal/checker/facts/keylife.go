@@ -112,13 +112,19 @@ func (l *lifeReplay) extend(k NodeKey, event int) {
 		l.end(k, event)
 		return
 	}
-	if f.LeaseInValue() {
+	if f.LeaseInValue() || cameTooLate(e) {
 		return
 	}
 	l.lives[at].Renewed = event
 	if !f.KeepsItsEnd(e) {
 		l.lives[at].Expires = f.earliestExpiry(event)
 	}
+}
+
+// cameTooLate reports that a key was given an end that had passed by then: a replica takes over late what its primary did.
+func cameTooLate(e *history.Event) bool {
+	ttl := e.Value.TTL()
+	return ttl.IsSet() && ttl.V() == 0
 }
 
 // end ends the life that goes on.

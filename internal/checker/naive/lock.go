@@ -599,6 +599,10 @@ func (t *terms) life(i int) (l life) {
 				if t.leased() { // "a `key-extended` changes nothing of it"
 					continue
 				}
+				// "A `key-extended` with a TTL of 0 gave the key no other end, and does not show that the key lived until then."
+				if ttl := e.Value.TTL(); ttl.IsSet() && ttl.V() == 0 {
+					continue
+				}
 				l.renewed = j
 				// "A `key-extended` of a client of a lock program that has no `at` gave the key no other end", nor does it
 				// show that the key lived until then.

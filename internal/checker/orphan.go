@@ -26,9 +26,12 @@ func judgeOrphans(_ context.Context, j *judge, o Options) Finding {
 	if ttl <= 0 {
 		return unknown(j.whyNoTTL(), f.Effort)
 	}
-	owners, none := j.ClientByOwnerValue(), "every owner still wanted its keys"
+	owners, isCopy, none := j.ClientByOwnerValue(), j.Copies(), "every owner still wanted its keys"
 	for i := range lives {
 		k := &lives[i]
+		if isCopy(k) {
+			continue
+		}
 		if k.Client == "" {
 			k.Client = owners[k.Owner]
 		}

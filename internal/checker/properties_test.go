@@ -1121,7 +1121,7 @@ var propertyCases = []struct {
 		s.key(601, history.KeyDeleted, "A", "c1", "c1-owner", -1)
 		s.key(5000, history.KeyExtended, "B", "", "c1-owner", 0)
 		s.key(5000, history.KeyDeleted, "B", "", "c1-owner", -1)
-	}, Holds, "2 keys no longer wanted, none left for longer than 1.00 s"},
+	}, Holds, "1 key no longer wanted, none left for longer than 1.00 s"},
 	{"the order of keys, unknown from the first event on", OrderedTokens, func(s *script) {
 		s.unclear(0, "A", "c3", "SETBIT")
 		s.add(0, "c2", history.Invoke, history.Acquire, history.Value{})

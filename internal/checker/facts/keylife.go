@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"slices"
 	"sort"
 	"time"
 
@@ -53,6 +54,24 @@ func (f *Facts) KeyLives() []KeyLife {
 		}
 	}
 	return l.lives
+}
+
+// Copies tells which keys are copies: no client is known to have set one on its node, and one set it on another. A replica took it over.
+func (f *Facts) Copies() func(k *KeyLife) bool {
+	type value struct{ key, owner string }
+	setOn := make(map[value][]string)
+	for i := range f.History.Events {
+		if e := f.Event(i); e.F == history.KeySet && e.Value.Client != "" {
+			v := value{e.Value.Key, e.Value.Owner}
+			if !slices.Contains(setOn[v], e.Process) {
+				setOn[v] = append(setOn[v], e.Process)
+			}
+		}
+	}
+	return func(k *KeyLife) bool {
+		here := f.Event(k.Set)
+		return k.Client == "" && slices.ContainsFunc(setOn[value{here.Value.Key, k.Owner}], func(node string) bool { return node != here.Process })
+	}
 }
 
 // lifeReplay follows the lives of keys, one event after the other.
@@ -112,19 +131,13 @@ func (l *lifeReplay) extend(k NodeKey, event int) {
 		l.end(k, event)
 		return
 	}
-	if f.LeaseInValue() || cameTooLate(e) {
+	if f.LeaseInValue() {
 		return
 	}
 	l.lives[at].Renewed = event
 	if !f.KeepsItsEnd(e) {
 		l.lives[at].Expires = f.earliestExpiry(event)
 	}
-}
-
-// cameTooLate reports that a key was given an end that had passed by then: a replica takes over late what its primary did.
-func cameTooLate(e *history.Event) bool {
-	ttl := e.Value.TTL()
-	return ttl.IsSet() && ttl.V() == 0
 }
 
 // end ends the life that goes on.

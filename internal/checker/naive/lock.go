@@ -443,7 +443,7 @@ func (t *terms) noOrphanLock() answer {
 			lived[j] = true
 		}
 		done, killed := t.doneWith(i)
-		if done < 0 {
+		if done < 0 || t.isCopy(i) {
 			continue
 		}
 		// "A key that was set after this end (by a request that came late) has its TTL from
@@ -469,6 +469,22 @@ func (t *terms) noOrphanLock() answer {
 		return cannotTell
 	}
 	return found(violated, chances && t.unclear() == len(t.events))
+}
+
+// isCopy: "a key that no client is known to have set on this node, with an owner value that a client set on another."
+func (t *terms) isCopy(set int) bool {
+	if t.whoseOf(set).known() {
+		return false
+	}
+	here := &t.events[set]
+	for i := range t.events {
+		e := &t.events[i]
+		if e.F == history.KeySet && e.Process != here.Process && e.Value.Key == here.Value.Key && e.Value.Owner == here.Value.Owner &&
+			e.Value.Client != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // endsRound: "On a lock with a quorum of several nodes [...] so has a key there by the first renewal after the release was asked for, if no
@@ -597,10 +613,6 @@ func (t *terms) life(i int) (l life) {
 			}
 			if e.F == history.KeyExtended && e.Value.Owner == value {
 				if t.leased() { // "a `key-extended` changes nothing of it"
-					continue
-				}
-				// "A `key-extended` with a TTL of 0 gave the key no other end, and does not show that the key lived until then."
-				if ttl := e.Value.TTL(); ttl.IsSet() && ttl.V() == 0 {
 					continue
 				}
 				l.renewed = j

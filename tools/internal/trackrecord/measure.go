@@ -127,7 +127,9 @@ func (m *meter) search(ctx context.Context, l *Library, k *storedSearch, now ver
 		return err
 	}
 	var told struct {
-		Found []struct {
+		Runs     uint64      `json:"runs"`
+		Violated []toldClass `json:"violated"`
+		Found    []struct {
 			Property checker.Property `json:"property"`
 			Proved   bool             `json:"proved"`
 		} `json:"found"`
@@ -150,6 +152,7 @@ func (m *meter) search(ctx context.Context, l *Library, k *storedSearch, now ver
 	after, unread := readSearch(".", l.Name, k.topology)
 	if unread == nil {
 		made.sum(after.State)
+		made.include(told.Runs, told.Violated)
 	}
 	return errors.Join(err, unread, keepFound(out, foundDir(".", l.Name, k.topology)), made.write(file))
 }

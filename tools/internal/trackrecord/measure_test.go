@@ -87,7 +87,9 @@ func TestMeasure(t *testing.T) {
 		search = "search --json --lock bin/a --for 20m0s --out .cache/track-record/a/search\n"
 		goesOn = "search --json --lock bin/a --for 15m0s --out .cache/track-record/a/search --resume\n"
 	)
-	write("told.json", `{"found":[{"property":"told-when-lost","proved":true},{"property":"exclusive-lease","proved":false}],
+	write("told.json", `{"runs":9010,
+		"violated":[{"properties":"exclusive-lease + owner-release","runs":13},{"properties":"told-when-lost","runs":1}],
+		"found":[{"property":"told-when-lost","proved":true},{"property":"exclusive-lease","proved":false}],
 		"replay":"sim search"}`)
 	searchedFor(5 * time.Minute)
 	if got, err := calls("a", "130"); got != audit+search || err == nil {
@@ -102,10 +104,7 @@ func TestMeasure(t *testing.T) {
 	if got, err := calls("a", "0"); got != "" || err != nil {
 		t.Errorf("it is done: %q (%v)", got, err)
 	}
-	if s, err := readStored(".", "a"); err != nil || !s.Searches[0].Searched.Done || len(s.Searches[0].Searched.Commands) != 2 ||
-		s.Searches[0].Searched.World != virtual || !slices.Equal(s.Searches[0].Searched.Proved, []checker.Property{checker.ToldWhenLost}) {
-		t.Errorf("kept: %+v (%v)", s.Searches[0].Searched, err)
-	}
+	keptOfSearch(t)
 	measuredInMore(t, func() (string, error) { return calls("a", "0") })
 	m.simVersion = "v2"
 	if got, err := calls("a", "0"); got != "" || err != nil {
@@ -120,6 +119,22 @@ func TestMeasure(t *testing.T) {
 	}
 	if s, err := readStored(".", "b"); err != nil || s.Searches[0].Searched == nil || s.Searches[0].Searched.Store != "etcd" {
 		t.Errorf("kept of a lock in etcd: %+v (%v)", s.Searches[0].Searched, err)
+	}
+}
+
+// keptOfSearch: what the search said is kept, also of the runs that were made when its time was over.
+func keptOfSearch(t *testing.T) {
+	t.Helper()
+	k, err := readSearch(".", "a", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := k.Searched
+	if !s.Done || len(s.Commands) != 2 || s.World != virtual || !slices.Equal(s.Proved, []checker.Property{checker.ToldWhenLost}) {
+		t.Errorf("kept: %+v", s)
+	}
+	if c := s.Report.Classes; s.Report.Runs != 9010 || len(c) != 3 || c[0].Runs != 13 || c[2].Name != "told-when-lost" {
+		t.Errorf("%d runs, %+v: want those of the last generation, too", s.Report.Runs, c)
 	}
 }
 

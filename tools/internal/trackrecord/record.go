@@ -331,13 +331,19 @@ func (s *searched) classOf(c explore.Class) class {
 		}
 	}
 	out := class{Class: c, Virtual: s.World == virtual}
-	if best == nil {
-		return out
+	switch {
+	case best != nil:
+		out.Property, out.Again, out.Proved = best.Property, best.Again, best.Proved() && best.Confirmed()
+	case out.Virtual: // its time was over by then
+		out.Property = c.Properties()[0]
+		if at := slices.IndexFunc(c.Properties(), func(p checker.Property) bool { return slices.Contains(s.Proved, p) }); at >= 0 {
+			out.Property = c.Properties()[at]
+		}
 	}
-	out.ByDesign = s.Topology != "" && scenario.Guarantee(s.Topology).Speaks(best.Property)
-	if out.Property, out.Again, out.Proved = best.Property, best.Again, best.Proved() && best.Confirmed(); out.Virtual {
-		out.Proved = slices.Contains(s.Proved, best.Property)
+	if out.Virtual {
+		out.Proved = slices.Contains(s.Proved, out.Property)
 	}
+	out.ByDesign = s.Topology != "" && scenario.Guarantee(s.Topology).Speaks(out.Property)
 	return out
 }
 

@@ -218,6 +218,25 @@ func (s *searched) sum(state *explore.State) {
 	}
 }
 
+// toldClass is what sim search --json tells of a class of violations.
+type toldClass struct {
+	Name string `json:"properties"`
+	Runs uint64 `json:"runs"`
+}
+
+// include takes over what a search told that its state does not have: the runs that were made when its time was over.
+func (s *searched) include(runs uint64, violated []toldClass) {
+	s.Report.Runs = max(s.Report.Runs, runs)
+	for _, told := range violated {
+		at := slices.IndexFunc(s.Report.Classes, func(c explore.Class) bool { return c.Name == told.Name })
+		if at < 0 {
+			s.Report.Classes = append(s.Report.Classes, explore.Class{Name: told.Name, Runs: told.Runs})
+		} else {
+			s.Report.Classes[at].Runs = max(s.Report.Classes[at].Runs, told.Runs)
+		}
+	}
+}
+
 // atLeast is how long a search goes on if only what it found is still to be made smaller.
 const atLeast = time.Second
 

@@ -167,7 +167,7 @@ func checkSearch(r *request.Search) error {
 		}
 	}
 	if r.Topology != "" && !slices.Contains(request.Topologies(), r.Topology) {
-		return Usagef("--topology %s: nodes can be arranged as %s alone", r.Topology, strings.Join(request.Topologies(), " or ")).
+		return Usagef("--topology %s: want %s", r.Topology, strings.Join(request.Topologies(), " or ")).
 			Hint("name a scenario with other nodes")
 	}
 	if err := checkWorld(r.World); err != nil {

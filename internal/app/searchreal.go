@@ -317,9 +317,16 @@ func lockProperties(r *program.Ready, s *scenario.Setup, waits bool) []checker.P
 	if r != nil && r.Has(program.Renews) {
 		list = append(list, checker.StaysHeld)
 	}
-	if waits || s.Nodes.Clustered() { // without a replica nobody is granted the lock, and a promotion leaves none there
-		list = slices.DeleteFunc(list, func(p checker.Property) bool { return p == checker.DeadlockFree })
-	}
+	failsOver := s.Nodes.Watched() || s.Nodes.Clustered()
+	list = slices.DeleteFunc(list, func(p checker.Property) bool {
+		switch p {
+		case checker.DeadlockFree: // who waits for a replica has none after a promotion, and there may be no primary, or two
+			return waits || failsOver
+		case checker.NothingStays: // a release goes to the new primary, and the old one keeps its key
+			return failsOver
+		}
+		return false
+	})
 	list = s.Judged(list)
 	if r != nil && r.Has(program.TellsToken) && !slices.Contains(list, checker.OrderedTokens) {
 		list = append(list, checker.OrderedTokens)

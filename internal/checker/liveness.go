@@ -145,7 +145,10 @@ func (j *judge) starvationFinding(f Finding, s *starving, bound time.Duration, w
 	if permits := j.History.Header.Permits; permits > 0 {
 		what, asked, free = "a free permit", "a permit", fmt.Sprintf("fewer than %s were taken", words.Count(permits, "permit"))
 	}
-	if j.At(j.Ops[s.first].Call) < s.from { // it asked earlier, when somebody may have held it
+	switch at := j.At(j.Ops[s.first].Call); {
+	case at < s.from && s.from == j.At(since):
+		free = "then, at " + words.Instant(s.from) + ", " + free
+	case at < s.from: // it asked when somebody may have held it
 		free = "from " + words.Instant(s.from) + " on " + free
 	}
 	switch {
@@ -268,7 +271,7 @@ func (j *judge) tellOfWait(story *story, s *starving, since int, bound time.Dura
 		story.tell(turning, k.Set, "%s set the key on node %s%s: %s",
 			cmp.Or(k.Client, "somebody"), node, j.setForWords(k.Set), j.stoodWords(until))
 		if k.Renewed >= 0 {
-			by := cmp.Or(j.Event(k.Renewed).Value.Client, k.Client)
+			by := cmp.Or(j.Event(k.Renewed).Value.Client, k.Client, "somebody")
 			story.tell(turning, k.Renewed, "%s renewed the key on node %s%s", by, node, j.setForWords(k.Renewed))
 		}
 	}

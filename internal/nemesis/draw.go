@@ -84,7 +84,7 @@ var mixable = map[string]drawFunc{
 func (c Cast) Suffers(kind string) bool {
 	switch kind {
 	case "promote":
-		return len(c.Replicas) > 0
+		return len(c.Replicas) > 0 && len(c.Sentinels) == 0 // which decide themselves
 	case "move-slot":
 		return len(c.spares()) > 0
 	}

@@ -70,7 +70,8 @@ func (f *Facts) Copies() func(k *KeyLife) bool {
 	}
 	return func(k *KeyLife) bool {
 		here := f.Event(k.Set)
-		return k.Client == "" && slices.ContainsFunc(setOn[value{here.Value.Key, k.Owner}], func(node string) bool { return node != here.Process })
+		elsewhere := func(node string) bool { return node != here.Process }
+		return k.Client == "" && slices.ContainsFunc(setOn[value{here.Value.Key, k.Owner}], elsewhere)
 	}
 }
 

@@ -2,7 +2,6 @@ package trackrecord
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -104,7 +103,7 @@ func (s *stored) withholdCard(root, name string, findings []Finding) error {
 func (s *searched) unexplained(lock string, findings []Finding) (list []class) {
 	for _, one := range s.Report.Classes {
 		c := s.classOf(one)
-		if !c.ByDesign && !slices.ContainsFunc(findings, func(f Finding) bool { return !f.NotYet() && f.explainsFound(lock, c.Property) }) {
+		if !slices.ContainsFunc(findings, func(f Finding) bool { return !f.NotYet() && f.explainsFound(lock, c.Property) }) {
 			list = append(list, c)
 		}
 	}
@@ -125,7 +124,7 @@ func (k *storedSearch) withhold(root, name string, findings []Finding) error {
 	}
 	kept := k.Searched
 	for _, c := range list {
-		kept.Withheld = append(kept.Withheld, withheldClass{string(scenario.Home(cmp.Or(c.Property, c.Properties()[0]))), c.Proved})
+		kept.Withheld = append(kept.Withheld, withheldClass{k.Searched.home(c), c.Proved})
 		kept.Properties = slices.DeleteFunc(kept.Properties, func(p checker.Property) bool { return slices.Contains(c.Properties(), p) })
 		kept.Report.Classes = slices.DeleteFunc(kept.Report.Classes, func(other explore.Class) bool { return other.Name == c.Name })
 		kept.Report.Found = slices.DeleteFunc(kept.Report.Found, func(f explore.Found) bool { return f.Class == c.Name })

@@ -200,6 +200,16 @@ func TestWithholdSearch(t *testing.T) {
 	if err := json.Unmarshal(text, moved); err != nil || len(moved.Report.Found) != len(whole.Searched.Report.Found) {
 		t.Errorf("moved: %+v (%v)", moved.Report, err)
 	}
+	in, err := readSearch(root, "alpha", "cluster")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := &in.Searched.Report; len(r.Found)+len(r.Classes) > 0 || !slices.Equal(in.Searched.Withheld, []withheldClass{{"cluster", true}}) {
+		t.Errorf("left of the search in a cluster: %+v, withheld %+v", r, in.Searched.Withheld)
+	}
+	if _, err := os.Stat(filepath.Join(foundDir(root, "alpha", "cluster"), "search.json")); err != nil {
+		t.Error(err)
+	}
 	r, err := ReadRecord(root, all, nil)
 	if err != nil {
 		t.Fatal(err)

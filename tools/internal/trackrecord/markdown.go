@@ -106,8 +106,9 @@ func (r *Record) tables(b *bytes.Buffer) {
 // ofSearches says what the table of searches has.
 const ofSearches = "How long the card took, and what a search made of the program alone: the guarantees of which it found a violation " +
 	"that is certain. The topology is how the nodes were arranged: as suits the lock, in a Redis Cluster, or under Redis Sentinel. " +
-	"Where a failover can lose the lock by design, that is none of them. " +
-	"Both depend on what else the machine did then. Below stands for each library what was found, and with which command."
+	"In the latter two what a failover loses, by design, is left out. " +
+	"How long a card takes, and how many runs are made, depends on what else the machine does. " +
+	"Below stands for each library what was found, and with which command."
 
 // searches writes the table of searches.
 func (r *Record) searches(b *bytes.Buffer) {

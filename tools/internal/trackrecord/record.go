@@ -121,8 +121,6 @@ type class struct {
 	Again   int
 	Proved  bool
 	Virtual bool
-	// ByDesign: no lock can keep it whose key is on nodes that fail over, as they do in the search's topology.
-	ByDesign bool
 }
 
 // explained is a finding, with what the record shows of it.
@@ -308,12 +306,12 @@ func (s *search) fill(row *SearchRow) {
 	row.Rate, row.Found = fmt.Sprintf("%.1f", s.Rate), "nothing"
 	var found []string
 	for _, c := range s.Found {
-		if c.Proved && !c.ByDesign {
+		if c.Proved {
 			found = append(found, string(scenario.Home(c.Property)))
 		}
 	}
 	for _, c := range s.Withheld {
-		if c.Proved {
+		if c.Proved && !c.byDesign() {
 			found = append(found, c.Guarantee)
 		}
 	}
@@ -343,7 +341,6 @@ func (s *searched) classOf(c explore.Class) class {
 	if out.Virtual {
 		out.Proved = slices.Contains(s.Proved, out.Property)
 	}
-	out.ByDesign = s.Topology != "" && scenario.Guarantee(s.Topology).Speaks(out.Property)
 	return out
 }
 
@@ -369,12 +366,12 @@ func (r *Record) match(l *lock) {
 
 func (r *Record) matchSearch(l *lock, s *search) {
 	for _, c := range s.Withheld {
-		if c.Proved {
+		if c.Proved && !c.byDesign() {
 			r.leaveOpen(l.Name, c.Guarantee, "search: "+c.Guarantee)
 		}
 	}
 	for _, c := range s.Found {
-		if !c.shown() || c.ByDesign {
+		if !c.shown() {
 			continue
 		}
 		known := r.shown(l.Name+", "+s.Name()+": "+c.Words(), func(f *Finding) bool { return f.explainsFound(l.Name, c.Property) })
@@ -441,10 +438,7 @@ func (c *class) Words() string {
 // State is what it comes to: a violation that hardly shows again, or that rests on the lock's word alone, is none
 // that can be held against a library.
 func (c class) State() string {
-	switch {
-	case c.ByDesign:
-		return "By design"
-	case c.Proved:
+	if c.Proved {
 		return "Found"
 	}
 	return "Undecided"

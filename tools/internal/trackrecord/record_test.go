@@ -66,6 +66,7 @@ func kept(t *testing.T, root string) []Library {
 	lock("alpha", reporttest.Card(), made(true), state(t))
 	inCluster, none := made(true), state(t) // nothing but what is by design
 	none.Found, none.Classes = none.Found[:2], none.Classes[:1]
+	none.Classes[0].Name, none.Found[0].Class, none.Found[1].Class = "exclusive-lease", "exclusive-lease", "exclusive-lease"
 	inCluster.Topology, inCluster.World, inCluster.Proved = "cluster", virtual, []checker.Property{checker.ExclusiveLease}
 	searches("alpha", inCluster, none)
 	evil := made(false)
@@ -230,7 +231,7 @@ func TestRecord(t *testing.T) {
 		t.Errorf("open %+v, withheld %+v: want %s of fresh withheld", r.Open, r.Withheld, broken)
 	}
 	findings[0].Where = append(findings[0].Where, place{Lock: "alpha", Properties: []checker.Property{checker.ExclusiveLease}})
-	if r, err = ReadRecord(root, all, findings); err != nil || len(r.Findings[0].Shown) != 2 || r.isOpen("alpha", "search: exclusive-lease") {
+	if r, err = ReadRecord(root, all, findings); err != nil || len(r.Findings[0].Shown) != 3 || r.isOpen("alpha", "search: exclusive-lease") {
 		t.Errorf("the finding is shown by %q, open %+v (%v)", r.Findings[0].Shown, r.Open, err)
 	}
 }

@@ -1,6 +1,7 @@
 package trackrecord
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,11 +70,42 @@ type withheldClass struct {
 	Proved bool `json:"proved,omitempty"`
 }
 
+// byDesign: no lock can keep it in a topology whose nodes fail over.
+func (c withheldClass) byDesign() bool { return slices.Contains(request.Topologies(), c.Guarantee) }
+
 // State is as that of a class.
-func (c withheldClass) State() string { return class{Proved: c.Proved}.State() }
+func (c withheldClass) State() string {
+	if c.Proved && c.byDesign() {
+		return "By design"
+	}
+	return class{Proved: c.Proved}.State()
+}
 
 // Words say where it was found.
-func (c withheldClass) Words() string { return "something in " + c.Guarantee + ". " + hearFirst }
+func (c withheldClass) Words() string {
+	if c.byDesign() {
+		return "something that a failover loses (" + c.Guarantee + "). " + scenario.Guarantee(c.Guarantee).ByDesign()
+	}
+	return "something in " + c.Guarantee + ". " + hearFirst
+}
+
+// lostByFailover are the properties that no lock can keep whose key, or line of waiting clients, is on nodes that fail over.
+var lostByFailover = []checker.Property{
+	checker.ExclusiveLease, checker.BackedGrant, checker.WithinPermits, checker.Fairness, checker.OrderedTokens,
+}
+
+// home is the guarantee of a class; where nodes fail over, that of what a failover does not lose, or else the topology's.
+func (s *searched) home(c class) string {
+	property := cmp.Or(c.Property, c.Properties()[0])
+	if s.Topology != "" {
+		rest := slices.DeleteFunc(c.Properties(), func(p checker.Property) bool { return slices.Contains(lostByFailover, p) })
+		if len(rest) == 0 {
+			return s.Topology
+		}
+		property = rest[0]
+	}
+	return string(scenario.Home(property))
+}
 
 func (s *searched) write(file string) error {
 	text, err := json.MarshalIndent(s, "", "  ")

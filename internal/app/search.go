@@ -256,14 +256,14 @@ func (s *searching) choose(ctx context.Context) error {
 	return nil
 }
 
-// prepare makes the search one with real servers. Without a scenario it depends on what the lock sends what is searched.
+// prepare makes the search one with real servers. Without a scenario and a topology it depends on what the lock sends what is searched.
 func (s *searching) prepare(ctx context.Context, v *scenario.Variant) (*scenario.Variant, error) {
 	of := &s.out.Of
 	s.real.prepare(s.listener, of)
-	if s.out.Request.Scenario != "" {
+	if s.out.Request.Scenario != "" || s.out.Request.Topology != "" {
 		return v, nil
 	}
-	other, err := s.real.replicate(ctx, of, s.out.Request.Topology)
+	other, err := s.real.replicate(ctx, of)
 	if other != nil {
 		of.Scenario, v = other, &other.Variants[0]
 	}

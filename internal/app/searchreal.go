@@ -224,7 +224,7 @@ func withLock(own *scenario.StandIn, s *scenario.Scenario, v *scenario.Variant, 
 	return scenario.Parse(s.File, []byte(text))
 }
 
-// nodesFor are the nodes of such a search, as a scenario has them.
+// nodesFor are the nodes of a search that is asked for one of request.Topologies, as a scenario has them; all of these fail over.
 func nodesFor(topology string) string {
 	switch topology {
 	case program.Clustered:
@@ -241,7 +241,8 @@ func scenarioFor(r *program.Ready, in, topology string) (*scenario.Scenario, err
 	if in == request.Virtual {
 		ttl = virtualTTL
 	}
-	failsOver := slices.Contains(request.Topologies(), topology)
+	arranged := nodesFor(topology)
+	failsOver := arranged != ""
 	if failsOver {
 		ttl = failoverTTL
 	}
@@ -258,8 +259,7 @@ func scenarioFor(r *program.Ready, in, topology string) (*scenario.Scenario, err
 			tokens = "quorum-counter"
 		}
 	}
-	s, err := scenario.Parse("--lock", []byte("name: search\nlock: {algorithm: redlock}\nfencing: {tokens: "+tokens+"}\n"+
-		nodesFor(topology)))
+	s, err := scenario.Parse("--lock", []byte("name: search\nlock: {algorithm: redlock}\nfencing: {tokens: "+tokens+"}\n"+arranged))
 	if err != nil {
 		return nil, err
 	}
@@ -317,7 +317,7 @@ func lockProperties(r *program.Ready, s *scenario.Setup, waits bool) []checker.P
 	if r != nil && r.Has(program.Renews) {
 		list = append(list, checker.StaysHeld)
 	}
-	failsOver := s.Nodes.Watched() || s.Nodes.Clustered()
+	failsOver := s.Cast().FailsOver()
 	list = slices.DeleteFunc(list, func(p checker.Property) bool {
 		switch p {
 		case checker.DeadlockFree: // who waits for a replica has none after a promotion, and there may be no primary, or two
@@ -372,9 +372,9 @@ func (l *realSearch) learn(ctx context.Context, s *explore.Search) (err error) {
 const waitsForReplicas = "WAIT"
 
 // replicate makes another scenario, with a replica, for a lock program that waits for replicas, as a run without faults shows. nil: it does
-// not wait, or has replicas already.
-func (l *realSearch) replicate(ctx context.Context, s *explore.Search, topology string) (*scenario.Scenario, error) {
-	if l.program == nil || l.ready.Class != program.Single || topology != "" {
+// not wait.
+func (l *realSearch) replicate(ctx context.Context, s *explore.Search) (*scenario.Scenario, error) {
+	if l.program == nil || l.ready.Class != program.Single {
 		return nil, nil
 	}
 	err := l.learn(ctx, s)

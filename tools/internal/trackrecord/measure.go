@@ -102,9 +102,9 @@ func (m *meter) audit(ctx context.Context, l *Library) error {
 
 // search begins a search, or goes on with one.
 func (m *meter) search(ctx context.Context, l *Library, k *storedSearch, now versions) error {
-	name, left, resume := ofTopology(l.Name, k.topology), time.Duration(0), false
-	if left, resume = k.left(now, m.lasts); left <= 0 {
-		fmt.Fprintf(m.stderr, "%s: searched for %v already\n", name, k.Searched.took())
+	left, resume := k.left(now, m.lasts)
+	if left <= 0 {
+		fmt.Fprintf(m.stderr, "%s: searched for %v already\n", ofTopology(l.Name, k.topology), k.Searched.took())
 		return nil
 	}
 	out, file := searchDir(".", l.Name, k.topology), searchFile(".", l.Name, k.topology)

@@ -31,6 +31,7 @@ final class Client extends Redis
     public static int $doubts = 0;
     public float $until = INF; // no more tries begin with it after this, as hrtime(true) / 1e9 tells it
     private bool $behind = false;
+    private bool $over = false;
 
     /** A client of a node, with the timeout of setup. */
     public static function of(Node $at, Setup $setup): self
@@ -40,10 +41,17 @@ final class Client extends Redis
             'stream' => $at->tls ? array_filter(['peer_name' => $at->tls['server_name'], 'cafile' => $at->tls['ca']]) : null,
         ]);
         $client = new self();
-        $setup->onClose(fn () => $client->isConnected() && $client->close());
+        $setup->onClose($client->end(...));
         $limit = $setup->nodeTimeout ?? 0;
         $client->connect(($at->tls ? 'tls://' : '') . $at->host, $at->port, $limit, null, 0, $limit, $context);
         return $client;
+    }
+
+    /** Ends the connection for good: libraries release what was never released when it is dropped. */
+    public function end(): void
+    {
+        $this->over = true;
+        $this->isConnected() && $this->close();
     }
 
     /** Calls a library, and says that its no is one, if each reply has arrived. */
@@ -70,16 +78,25 @@ final class Client extends Redis
 
     public function _serialize($value): mixed
     {
-        return $this->isConnected() ? parent::_serialize($value) : $value;
+        return $this->connected() ? parent::_serialize($value) : $value;
     }
 
     public function getOption($option): mixed
     {
-        return $this->isConnected() ? parent::getOption($option) : null;
+        return $this->connected() ? parent::getOption($option) : null;
+    }
+
+    /** isConnected connects again. */
+    private function connected(): bool
+    {
+        return !$this->over && $this->isConnected();
     }
 
     private function certain(Closure $command): mixed
     {
+        if ($this->over) {
+            throw new RedisException('the trial is over');
+        }
         error_clear_last();
         $reply = null;
         try {

@@ -31,9 +31,16 @@ def sure(action, no, again=False):
 def open_lock(setup):
     one_store(setup)
     client, = connect(setup)
+    over = []
+    setup.on_close(lambda: over.append(True))
+
+    class Lock(sherlock.RedisLock):
+        def __del__(self):
+            if not over:  # then it is too late to release what was never released
+                super().__del__()
 
     def acquire(wait):
-        lock = sherlock.RedisLock(setup.key, client=client, expire=setup.ttl and int(setup.ttl), timeout=wait, retry_interval=0.1)
+        lock = Lock(setup.key, client=client, expire=setup.ttl and int(setup.ttl), timeout=wait, retry_interval=0.1)
         sure(lock.acquire, LockTimeoutException)
         return Grant(release=lambda: sure(lock.release, LockException), extend=lambda: sure(lock.renew, LockException, again=True), owner=lock._owner)
 

@@ -18,6 +18,7 @@ use Symfony\Component\Lock\Store\RedisStore;
 final class Node extends Redis
 {
     public bool $sure = true;
+    private bool $over = false;
 
     public function __construct(private bool $tuned)
     {
@@ -26,6 +27,9 @@ final class Node extends Redis
 
     public function eval($script, $args = [], $keys = 0): mixed
     {
+        if ($this->over) {
+            throw new RedisException('the trial is over');
+        }
         $sure = $this->sure;
         $this->sure = false;
         error_clear_last();
@@ -45,6 +49,13 @@ final class Node extends Redis
             $this->connect($host, $port, $limit, null, 0, $limit, $context);
         }
         $this->sure = $this->sure || $this->tuned;
+    }
+
+    /** Ends the connection for good: locks that were never released try that when they are dropped. */
+    public function end(): void
+    {
+        $this->over = true;
+        $this->isConnected() && $this->close();
     }
 
     public function refuse(string $why): never
@@ -83,7 +94,7 @@ SimAdapter\serve(new Program('symfony-lock' . ($tuned ? '-tuned' : ''), $version
         ]);
         $limit = $setup->nodeTimeout ?? 0;
         $node = new Node($tuned);
-        $setup->onClose(fn () => $node->isConnected() && $node->close());
+        $setup->onClose($node->end(...));
         $locks = new LockFactory($tuned ? new RedisStore($node, $setup->ttl) : new RedisStore($node));
         return function (?float $wait) use ($setup, $at, $context, $limit, $node, $locks) {
             $node->reach(($at->tls ? 'tls://' : '') . $at->host, $at->port, $limit, $context);

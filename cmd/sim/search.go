@@ -119,7 +119,8 @@ func searchFlags(c *cobra.Command, r *request.Search) {
 	durationFlag(c, &r.For, "for", "how long to search; 0s: until all --seeds runs are made")
 	c.Flags().IntVar(&r.StopAt, "stop-at", 0,
 		"stop after this many violations that the nodes confirm; with --world live, that show again (default: never)")
-	c.Flags().IntVarP(&r.Jobs, "jobs", "j", r.Jobs, "how many runs at once (default: one for each processor; with --world live four)")
+	c.Flags().IntVarP(&r.Jobs, "jobs", "j", r.Jobs, "how many runs at once (default: one for each processor; with real servers "+
+		"in virtual time one more; with --world live four for each processor)")
 	c.Flags().StringVar(&r.Out, "out", r.Out, "folder for the scenarios that are found")
 }
 

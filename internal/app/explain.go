@@ -129,15 +129,21 @@ func (e *Env) placeToExplain(
 		return leave, err
 	}
 	var server string
+	kept := trial.NewKept(ctx)
 	if r.Nodes != "" {
 		if server, _, err = trial.VirtualServer(ctx, q.Redis); err != nil {
 			return leave, err
 		}
-		if leave, err = e.enterLive(false, l); err != nil {
-			return func() {}, err
+		end, err := e.enterLive(false, l)
+		if err != nil {
+			return leave, err
+		}
+		leave = func() {
+			_ = kept.Close()
+			end()
 		}
 	}
-	if err := e.fillPlace(ctx, v, s, own, server, o); err != nil {
+	if err := e.fillPlace(ctx, v, s, own, server, kept, o); err != nil {
 		leave()
 		return func() {}, err
 	}
@@ -162,7 +168,8 @@ func (e *Env) lockToExplain(v *report.Variant, s *scenario.Scenario, command str
 
 // fillPlace has the lock programs describe themselves, puts the lock of the run into the scenario, and says where reruns are made.
 func (e *Env) fillPlace(
-	ctx context.Context, v *report.Variant, s *scenario.Scenario, own *scenario.StandIn, server string, o *explain.Options,
+	ctx context.Context, v *report.Variant, s *scenario.Scenario, own *scenario.StandIn, server string, kept *trial.Kept,
+	o *explain.Options,
 ) error {
 	programs, err := trial.Greet(ctx, []*scenario.Scenario{s}, own, request.Virtual)
 	if err != nil {
@@ -183,7 +190,7 @@ func (e *Env) fillPlace(
 	if server == "" {
 		return nil
 	}
-	place := func() *trial.VirtualPlace { return &trial.VirtualPlace{Server: server, Programs: programs, Kept: true} }
+	place := func() *trial.VirtualPlace { return &trial.VirtualPlace{Server: server, Programs: programs, Kept: kept} }
 	if why := place().Refusal(&made); why != "" {
 		return Usagef("%s", why)
 	}

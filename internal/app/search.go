@@ -197,29 +197,37 @@ func checkSearch(r *request.Search) error {
 	case r.StopAt > 0:
 		return Usagef("--shard does not go with --stop-at: a shard does not know what others do")
 	}
-	if r.Jobs == 0 {
-		if r.Jobs = runtime.NumCPU(); r.World == request.Live {
-			r.Jobs *= liveJobs
-		}
-	}
 	if r.Part != nil {
 		return fitSeeds(r.Seed, r.Seeds, "seeds")
 	}
 	return nil
 }
 
-// liveJobs is how many runs at once a processor carries among real servers: mostly they wait.
-const liveJobs = 4
+// searchJobs is how many runs a search makes at once where nobody says. In real time a run mostly waits. With real servers in virtual time
+// each waits for the others at the end of a generation.
+func searchJobs(world string, real bool) int {
+	switch jobs := runtime.NumCPU(); {
+	case world == request.Live:
+		return 4 * jobs
+	case real:
+		return jobs + 1
+	default:
+		return jobs
+	}
+}
 
 // choose finds what is to be searched.
 func (s *searching) choose(ctx context.Context) error {
 	r, of := &s.out.Request, &s.out.Of
-	*of = explore.Search{Drawing: r.Drawing, First: r.Seed, Seeds: r.Seeds, StopAt: r.StopAt, Workers: r.Jobs}
+	*of = explore.Search{Drawing: r.Drawing, First: r.Seed, Seeds: r.Seeds, StopAt: r.StopAt}
 	found, v, target, err := s.searchTarget(ctx, r, s.listener)
 	if err != nil {
 		return err
 	}
-	of.Scenario, of.Variant, of.Ready = found, v.Name, target.ready
+	if r.Jobs == 0 {
+		r.Jobs = searchJobs(r.World, target.isReal())
+	}
+	of.Scenario, of.Variant, of.Ready, of.Workers = found, v.Name, target.ready, r.Jobs
 	if target.isReal() {
 		s.real = target
 		if v, err = s.prepare(ctx, v); err != nil {

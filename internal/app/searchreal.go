@@ -43,6 +43,8 @@ type realSearch struct {
 	program *lock.Program
 	// commands are those that the lock sent in a run without faults; nil: that is not known yet.
 	commands []string
+	// kept has what stays from run to run in virtual time.
+	kept *trial.Kept
 	// leave ends what is left on the machine.
 	leave func()
 }
@@ -93,7 +95,7 @@ func (e *Env) searchTarget(
 			return nil, nil, nil, err
 		}
 	}
-	l = &realSearch{world: r.World, redis: r.Redis, own: own, leave: func() {}}
+	l = &realSearch{world: r.World, redis: r.Redis, own: own, kept: trial.NewKept(ctx), leave: func() {}}
 	where := "--lock"
 	if own != nil {
 		l.program = own.Program
@@ -108,8 +110,13 @@ func (e *Env) searchTarget(
 		return nil, nil, nil, err
 	}
 	if l.isReal() {
-		if l.leave, err = e.enterLive(false, listener); err != nil {
+		leave, err := e.enterLive(false, listener)
+		if err != nil {
 			return nil, nil, nil, err
+		}
+		l.leave = func() {
+			_ = l.kept.Close()
+			leave()
 		}
 	}
 	if l.programs, err = trial.Greet(ctx, list, own, r.World); err != nil {
@@ -343,7 +350,7 @@ func (l *realSearch) prepare(listener Listener, s *explore.Search) {
 			return &trial.Place{ClientCommand: []string{l.self, "client"}, Redis: l.redis, Programs: l.programs}
 		}
 	} else {
-		s.Place = func() explore.Place { return &trial.VirtualPlace{Server: l.server, Programs: l.programs, Kept: true} }
+		s.Place = func() explore.Place { return &trial.VirtualPlace{Server: l.server, Programs: l.programs, Kept: l.kept} }
 		s.Fresh = func() explore.Place { return &trial.VirtualPlace{Server: l.server, Programs: l.programs} }
 	}
 	var telling sync.Mutex

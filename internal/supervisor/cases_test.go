@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -287,7 +288,7 @@ func TestUnixSockets(t *testing.T) {
 	defer func() { _ = l.Close() }()
 	w := newWorld(t, 1)
 	w.ends(w.start(w.a, "p", command(t, "C", "unix"), "FOREIGN="+foreign))
-	w.expect("p: 0 0 own 0", "p: 0 0 foreign -1", "p: ended")
+	w.expect("p: 0 0 own 0", "p: 0 0 own, long 0", "p: 0 0 foreign -1", "p: ended")
 }
 
 func TestHostsHaveNames(t *testing.T) {
@@ -496,4 +497,20 @@ func TestPowerCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds(map[string]string{"journal": ""})
+}
+
+// TestOthersGoOn: for each supervisor at work Go's scheduler has one processor more, as it waits for programs without telling it.
+func TestOthersGoOn(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
+	var b supervisor.Binding
+	for _, bind := range []bool{true, true, false, true, false, false} {
+		if bind {
+			b.Begin()
+		} else {
+			b.End()
+		}
+	}
+	if got := runtime.GOMAXPROCS(0) - before; got != 2 {
+		t.Errorf("%d more for two at once, want 2", got)
+	}
 }

@@ -42,3 +42,10 @@ func WithoutRights() {
 	namespace = func() launch.Namespace { return launch.Shared }
 	mayCopy = false
 }
+
+// Binding counts supervisors at work.
+type Binding struct{ b binding }
+
+// Begin counts one more, End one less.
+func (b *Binding) Begin() { b.b.begin() }
+func (b *Binding) End()   { b.b.end() }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,7 +31,32 @@ func (s *Supervisor) Bind() error {
 		return fmt.Errorf("failed to block signals: %w", err)
 	}
 	s.bound = true
+	bound.begin()
 	return nil
+}
+
+// bound are the supervisors that are bound to threads.
+var bound binding
+
+// binding counts what waits without telling Go's scheduler, which gets one processor more for each that does so at once.
+type binding struct {
+	mu        sync.Mutex
+	now, most int
+}
+
+func (b *binding) begin() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.now++; b.now > b.most {
+		b.most = b.now
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
+	}
+}
+
+func (b *binding) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.now--
 }
 
 // Unbind lets the goroutine leave its thread. Programs stand until the same or another one calls Bind: of a thread that Go has, the kernel
@@ -38,6 +64,7 @@ func (s *Supervisor) Bind() error {
 func (s *Supervisor) Unbind() {
 	if s.bound {
 		s.bound = false
+		bound.end()
 		_ = unix.PthreadSigmask(unix.SIG_SETMASK, &s.mask, nil)
 		runtime.UnlockOSThread()
 	}

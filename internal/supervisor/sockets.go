@@ -102,7 +102,11 @@ func (p *process) readAddress(at, size uint64) (x Address, family uint16, path s
 	family = binary.LittleEndian.Uint16(b)
 	switch {
 	case family == unix.AF_UNIX:
-		return x, family, string(b[2:])
+		path = string(b[2:])
+		if !strings.HasPrefix(path, "\x00") { // it has the name of a file, and what stands behind that says nothing
+			path, _, _ = strings.Cut(path, "\x00")
+		}
+		return x, family, path
 	case len(b) >= 8:
 		copy(x.IP[:], b[4:8])
 		x.Port = int(binary.BigEndian.Uint16(b[2:]))
@@ -309,7 +313,7 @@ func (t *thread) getsockopt() {
 // connectUnix lets a program connect to a Unix socket of its own, and to no other: what listens on this machine knows nothing of
 // virtual time.
 func (t *thread) connectUnix(path string) {
-	if t.p.program.host.ownsPath(strings.TrimRight(path, "\x00")) {
+	if t.p.program.host.ownsPath(path) {
 		t.goNative()
 		return
 	}

@@ -208,10 +208,10 @@ final class Conversation
         $nodes = fn (string $some) => array_map(fn (array $n) => new Node($n['name'], $n['host'], $n['port'],
             $n['username'] ?? '', $n['password'] ?? '', $n['tls'] ?? null), $m[$some] ?? []);
         try {
-            [$this->acquire, $this->grants] = [null, []];
             while ($this->closers) {
                 array_pop($this->closers)();
             }
+            $this->drop();
             mt_srand(random_int(0, 0xffffffff));
             $this->acquire = ($this->openLock)(new Setup($m['client'] ?? null, $m['seed'] ?? null, $m['lock']['key'],
                 $seconds('ttl_ms'), $seconds('node_timeout_ms'), $m['lock']['options'] ?? [], $nodes('nodes'),
@@ -225,6 +225,19 @@ final class Conversation
             fail('failed to open the lock: ' . $e->getMessage());
         }
         send(['type' => 'set-up']);
+    }
+
+    /** Drops what the trial before has left. Locks of some libraries release themselves then, for which it is too late. */
+    private function drop(): void
+    {
+        $this->acquire = null;
+        while ($this->grants) {
+            try {
+                array_pop($this->grants);
+                gc_collect_cycles();
+            } catch (\Throwable) {
+            }
+        }
     }
 
     private function acquire(array $m): void

@@ -275,10 +275,10 @@ def _set_up(open_lock, work, m):
             _busy = None
             for tasks in _threads.values():
                 tasks.put(None)
-            for each in (_acquire, _threads, _grants, _once):
-                each.clear()
             while _closers:
                 _closers.pop()()
+            for each in (_acquire, _threads, _grants, _once):
+                each.clear()
             random.seed()
         if process:
             _threads[client] = queue.Queue()

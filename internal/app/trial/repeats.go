@@ -20,13 +20,15 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/world/virtual/guests"
 )
 
-// twoClients is the scenario of Repeats.
+// twoClients is the scenario of Repeats, and of the trial before in Anew.
 const twoClients = `
 name: repeats
 nodes: {count: 1}
 lock: {algorithm: set-nx-px, ttl: %v, node_timeout: 500ms}
 workload: {clients: 2, sections: 3, start: together, think: 10ms}
-expect: {exclusive-lease: anything}
+variants:
+  released: {}
+  forgotten: {workload: {leave: forgotten}}
 `
 
 // Repeats makes a run of a lock program in virtual time, twice with one seed: two clients with three sections each on one server. It says
@@ -74,7 +76,8 @@ func forRepeats(ctx context.Context, command []string, ready *program.Ready, ttl
 const closely = 100 * time.Microsecond
 
 // Anew makes the run of Repeats with a lock program that had another trial before, and with one that was just started. It says in what the
-// two differ; empty: at most in the values of owners, and in times, which are so far apart.
+// two differ; empty: at most in the values of owners, and in times, which are so far apart. In the trial before, a program that does not
+// renew is not told to give its locks back.
 func Anew(ctx context.Context, command []string, ready *program.Ready, ttl time.Duration, redis string,
 ) (difference string, apart time.Duration, err error) {
 	t, one, err := forRepeats(ctx, command, ready, ttl, redis)
@@ -82,7 +85,11 @@ func Anew(ctx context.Context, command []string, ready *program.Ready, ttl time.
 		return "", 0, err
 	}
 	kept := guests.NewKeeper(ctx, t.guests(one, ""))
-	run := func(seed uint64, open func(world.Spec) (world.World, error)) []byte {
+	before := one
+	if !ready.Has(program.Renews) {
+		before = &t.subjects[1]
+	}
+	run := func(one *subject, seed uint64, open func(world.Spec) (world.World, error)) []byte {
 		var text bytes.Buffer
 		c := t.config(one, seed)
 		c.Open, c.History = open, &text
@@ -92,9 +99,9 @@ func Anew(ctx context.Context, command []string, ready *program.Ready, ttl time.
 		return text.Bytes()
 	}
 	again := func(spec world.Spec) (world.World, error) { return kept.Open(ctx, spec) }
-	run(t.Seed+1, again)
-	second := run(t.Seed, again)
-	first := run(t.Seed, func(spec world.Spec) (world.World, error) { return guests.Open(ctx, spec, t.guests(one, "")) })
+	run(before, t.Seed+1, again)
+	second := run(one, t.Seed, again)
+	first := run(one, t.Seed, func(spec world.Spec) (world.World, error) { return guests.Open(ctx, spec, t.guests(one, "")) })
 	if err = errors.Join(err, kept.Close()); err != nil {
 		return "", 0, err
 	}

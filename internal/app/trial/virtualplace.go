@@ -20,10 +20,8 @@ type VirtualPlace struct {
 	Server string
 	// Programs are the lock programs that may be started.
 	Programs *Programs
-	// Kept: servers and programs stay from run to run, as far as that does not show. Else all are started afresh for each.
-	Kept bool
-
-	keeper *guests.Keeper
+	// Kept has servers and programs that stay from run to run, as far as that does not show; nil: all are started afresh for each.
+	Kept *Kept
 }
 
 // Run makes a run.
@@ -44,13 +42,10 @@ func (p *VirtualPlace) Run(ctx context.Context, c runner.Config) (out runner.Out
 
 func (p *VirtualPlace) open(ctx context.Context, spec world.Spec, programs bool) (world.World, error) {
 	o := guests.Options{Server: p.Server, Programs: programs}
-	if !p.Kept {
+	if p.Kept == nil {
 		return guests.Open(ctx, spec, o)
 	}
-	if p.keeper == nil { // the end of a run is not the end of what is kept
-		p.keeper = guests.NewKeeper(context.WithoutCancel(ctx), o)
-	}
-	return p.keeper.Open(ctx, spec)
+	return p.Kept.Open(ctx, spec, o)
 }
 
 // Refusal is why runs of a variant cannot be made here; empty: they can.
@@ -60,12 +55,8 @@ func (p *VirtualPlace) Refusal(v *scenario.Variant) string {
 	return guests.Refusal(&spec, guests.Options{Server: p.Server, Programs: program != nil})
 }
 
-// Close ends what is left.
-func (p *VirtualPlace) Close() {
-	if p.keeper != nil {
-		_ = p.keeper.Close()
-	}
-}
+// Close does nothing: what is kept is for other places, too, and ends with Kept.
+func (p *VirtualPlace) Close() {}
 
 // introduce says in a run what its lock programs say of themselves.
 func (p *Programs) introduce(c *runner.Config) error {

@@ -470,6 +470,10 @@ static void case_unix(void) {
 	check(bind(listener, (struct sockaddr *)&at, sizeof at) == 0 && listen(listener, 10) == 0, "listen");
 	int n = connect(fd, (struct sockaddr *)&at, sizeof at);
 	say("own %d", n);
+	memset(at.sun_path + sizeof "own", 'x', sizeof at.sun_path - sizeof "own"); // nothing there counts
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	n = connect(fd, (struct sockaddr *)&at, sizeof at);
+	say("own, long %d", n);
 	strcpy(at.sun_path, getenv("FOREIGN"));
 	fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	n = connect(fd, (struct sockaddr *)&at, sizeof at);

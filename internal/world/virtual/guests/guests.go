@@ -44,11 +44,15 @@ func Open(ctx context.Context, spec world.Spec, o Options) (world.World, error) 
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, spec, o, m, nil)
+	w, err := open(ctx, spec, o, m, nil)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
 }
 
 // open opens a world on machines. keeper is who keeps them afterwards; nil: nobody does.
-func open(ctx context.Context, spec world.Spec, o Options, m *machines, keeper *Keeper) (world.World, error) {
+func open(ctx context.Context, spec world.Spec, o Options, m *machines, keeper *Keeper) (*guestWorld, error) {
 	g := &guests{machines: m, keeper: keeper, ctx: ctx, o: o, spec: spec, conns: make(map[*supervisor.Conn]*line),
 		given:   make(map[string]command.Key),
 		clients: make(map[string]*lockProgram), wall: wallOf(&spec, &o)}

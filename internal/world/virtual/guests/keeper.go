@@ -43,6 +43,14 @@ func NewKeeper(ctx context.Context, o Options) *Keeper { return &Keeper{ctx: ctx
 
 // Open opens a world as the function Open does. The world before it must have been closed.
 func (k *Keeper) Open(ctx context.Context, spec world.Spec) (world.World, error) {
+	w, err := k.open(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+func (k *Keeper) open(ctx context.Context, spec world.Spec) (*guestWorld, error) {
 	if err := k.ctx.Err(); err != nil {
 		return nil, err
 	}

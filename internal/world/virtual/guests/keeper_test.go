@@ -72,17 +72,20 @@ func TestKeptWhateverIsOnDisk(t *testing.T) {
 // programs can stay.
 var keepsPrograms = append([]string{"gc-pause", "extended-too-late"}, programScenarios...)
 
-// struck are scenarios in which a client is killed and started again, or its machine's clocks are set, as a search draws them.
-func struck(t *testing.T) (list []*scenario.Scenario) {
+// drawn are scenarios in which a client is killed and started again, its machine's clocks are set, or locks are not given back, as a
+// search draws them.
+func drawn(t *testing.T) (list []*scenario.Scenario) {
 	t.Helper()
-	for name, fault := range map[string]string{
-		"killed":  "{on: {client: c1, point: acquired}, kill: {client: c1, for: 200ms}}",
-		"back":    "{on: {client: c1, point: acquired}, clock: {client: c1, which: wall, jump: -1h}}",
-		"forward": "{on: {client: c1, point: acquired}, clock: {client: c1, which: wall, jump: 1h}}",
-		"slow":    "{on: {client: c1, point: acquired}, clock: {client: c1, which: monotonic, rate: 0.25}}",
+	for name, what := range map[string]string{
+		"killed":    "}\nfaults: [{on: {client: c1, point: acquired}, kill: {client: c1, for: 200ms}}]",
+		"back":      "}\nfaults: [{on: {client: c1, point: acquired}, clock: {client: c1, which: wall, jump: -1h}}]",
+		"forward":   "}\nfaults: [{on: {client: c1, point: acquired}, clock: {client: c1, which: wall, jump: 1h}}]",
+		"slow":      "}\nfaults: [{on: {client: c1, point: acquired}, clock: {client: c1, which: monotonic, rate: 0.25}}]",
+		"forgotten": ", leave: forgotten}",
+		"held":      ", leave: held}",
 	} {
-		text := "name: struck-" + name + "\nlock: {algorithm: set-nx-px, ttl: 2s}\nnodes: {count: 1}\n" +
-			"workload: {clients: 2, sections: 3}\nfaults:\n  - " + fault + "\n"
+		text := "name: drawn-" + name + "\nlock: {algorithm: set-nx-px, ttl: 2s, retry: {attempts: 100, delay: 100ms}}\nnodes: {count: 1}\n" +
+			"workload: {clients: 2, sections: 3" + what + "\n"
 		s, err := scenario.Parse(name+".yaml", []byte(text))
 		if err != nil {
 			t.Fatal(err)
@@ -120,11 +123,32 @@ func TestKeptPrograms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			k := newKeeper(t, o)
-			compareKept(t, k, append(scenarios(t, keepsPrograms), struck(t)...), standIn(t, p.command(t)), p.alike, p.seeds)
+			compareKept(t, k, append(scenarios(t, keepsPrograms), drawn(t)...), standIn(t, p.command(t)), p.alike, p.seeds)
 			if k.waited == 0 || k.left == 0 || k.again > 0 {
-				t.Errorf("%d programs and %d servers were kept; %d had to be started again", k.waited, k.left, k.again)
+				t.Errorf("%d programs and %d servers were kept; %d had to be started again: %s", k.waited, k.left, k.again, k.why)
 			}
 		})
+	}
+}
+
+// TestKeptWithGrants: a program that renews nothing stays, too, if it was never told to give a lock back.
+func TestKeptWithGrants(t *testing.T) {
+	own := standIn(t, itself(well)(t))
+	k := newKeeper(t, Options{Server: redis(t), Programs: true})
+	const runs = 3
+	text := "name: kept\nlock: {algorithm: set-nx-px, ttl: 2s}\nnodes: {count: 1}\nworkload: {clients: 1, sections: 1, leave: forgotten}\n"
+	s, err := scenario.Parse("kept.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(runs) {
+		a := &try{scenario: s.Name, variant: s.Variants[0].With(own), seed: seed, program: &own.Ready, options: k.o, keeper: k}
+		if _, _, err := a.run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if k.waited != runs || k.stopped > 0 {
+		t.Errorf("%d programs were kept, %d were not", k.waited, k.stopped)
 	}
 }
 

@@ -36,23 +36,23 @@ func NewKeepers(ctx context.Context) *Keepers { return &Keepers{ctx: ctx} }
 func (k *Keepers) Open(ctx context.Context, spec world.Spec, o Options) (world.World, error) {
 	mine := k.take(fitting(&spec, &o))
 	mine.o = o
-	w, err := mine.Open(ctx, spec)
+	w, err := mine.open(ctx, spec)
 	if err != nil {
 		k.give(mine)
 		return nil, err
 	}
-	return &keptWorld{World: w, close: func() { k.give(mine) }}, nil
+	return &keptWorld{w, func() { k.give(mine) }}, nil
 }
 
 // keptWorld gives its keeper back when it is closed.
 type keptWorld struct {
-	world.World
+	*guestWorld
 	close func()
 }
 
 // Close implements world.World. It is called once.
 func (w *keptWorld) Close() error {
-	err := w.World.Close()
+	err := w.guestWorld.Close()
 	w.close()
 	return err
 }

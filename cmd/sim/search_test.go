@@ -20,7 +20,9 @@ func TestSearchesThatTellNothing(t *testing.T) {
 		want   string
 	}{
 		"all is well": {explore.Report{Runs: 152}, false, ""},
-		"few failed":  {explore.Report{Runs: 152, Failed: 15}, false, ""},
+		"no run": {explore.Report{},
+			false, "  undecided  no run was over when the time was: let it search for longer (--for)\n"},
+		"few failed": {explore.Report{Runs: 152, Failed: 15}, false, ""},
 		"more failed": {explore.Report{Runs: 152, Failed: 16, Failure: "no node\nmore"},
 			false, "  undecided  16 of 152 runs tell nothing: 16 could not be carried out (the last: no node)\n"},
 		"too slow for many": {explore.Report{Runs: 152, Slow: 69, Slowness: "no answer\nmore"},

@@ -479,6 +479,9 @@ func Untold(properties []checker.Property, r *explore.Report) string {
 	if LostMany(r) {
 		return lostRuns(r)
 	}
+	if r.Runs == 0 {
+		return "no run was over when the time was: let it search for longer (--for)"
+	}
 	if judged == 0 {
 		return fmt.Sprintf("none of %s put any of the properties to the test", words.Count(r.Runs, "run"))
 	}

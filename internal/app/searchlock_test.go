@@ -52,6 +52,18 @@ var lockMistakes = []struct {
 	{"set-nx-wait", "check_wait", []checker.Property{checker.ExclusiveLease}},
 }
 
+// Who waits for a lock that renews itself waits for the end of a section, which lasts longer than the TTL.
+func TestLockIsGrantedAfterASection(t *testing.T) {
+	ready := program.Ready{Class: program.Single, Can: []program.Ability{program.Renews}, TTLMin: 5000}
+	s, err := withLock(&scenario.StandIn{Program: &lock.Program{Command: []string{"x"}}, Ready: ready}, nil, nil, request.Virtual, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if setup := &s.Variants[0].Setup; setup.GrantWithin <= setup.Workload.Think || setup.Workload.Think <= setup.Lock.TTL {
+		t.Errorf("TTL %v, a section of %v, granted within %v", setup.Lock.TTL, setup.Workload.Think, setup.GrantWithin)
+	}
+}
+
 // lockSearch is a search as sim search --lock makes it for a lock of ours behind the lock protocol, with models in the place of servers.
 func lockSearch(tb testing.TB, name string, switches ...string) explore.Search {
 	tb.Helper()

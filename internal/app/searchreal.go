@@ -59,7 +59,7 @@ const (
 	// takes several times as long, ends within a lease.
 	failoverTTL = 5 * time.Second
 	failsAfter  = time.Second
-	// grantAfter is how much longer than the TTL it may take until somebody is granted the lock.
+	// grantAfter is how much longer than the TTL, or than a section that lasts longer, it may take until somebody is granted the lock.
 	grantAfter = time.Second
 )
 
@@ -296,7 +296,8 @@ func scenarioFor(r *program.Ready, in, topology string) (*scenario.Scenario, err
 	if r.Has(program.Renews) {
 		setup.Workload.Think = ttl * 17 / 10 // what was promised first ends in a section
 	}
-	setup.GrantWithin, setup.TimeLimit = ttl+grantAfter, 10*max(ttl, setup.Workload.Think)+10*time.Second
+	longest := max(ttl, setup.Workload.Think)
+	setup.GrantWithin, setup.TimeLimit = longest+grantAfter, 10*longest+10*time.Second
 	if r.Has(program.IsSeveral) { // where a release is never answered, those of its process are to be asked whether they get the lock
 		setup.HealAfter = setup.TimeLimit / 2
 	}

@@ -44,11 +44,11 @@ type drawer struct {
 
 // ErrNobodyToStrike says that none of the kinds of faults allowed can strike
 // anybody in the scenario.
-var ErrNobodyToStrike = errors.New("there is no replica to promote, and no cluster whose slot could move")
+var ErrNobodyToStrike = errors.New("there is no replica that a fault can promote, and no cluster whose slot could move")
 
 // nobodyToStrike says of the kinds that cannot strike in each scenario what is missing there.
 var nobodyToStrike = map[string]string{
-	"promote": "there is no replica to promote", "move-slot": "there is no cluster whose slot could move",
+	"promote": "there is no replica that a fault can promote", "move-slot": "there is no cluster whose slot could move",
 }
 
 // newDrawer fails where none of the kinds can strike anybody of the setup.

@@ -254,7 +254,8 @@ func TestDrawnUnderSentinel(t *testing.T) {
 		4*time.Second, `cut: {groups: \[\[A, c1\], \[B, C, s1, s2, s3, c2\]\]`, `cut: {groups: \[\[A\], \[B, C, s1, s2, s3, c1, c2\]\]`)
 }
 
-// drawnWhereNodesFailOver makes sure that faults are drawn in a scenario, as it writes them, and that A is away for so long.
+// drawnWhereNodesFailOver makes sure that faults are drawn in a scenario, as it writes them, that A is away for so long, that many of them
+// may let nodes fail over, and that A, which has what the lock has, is struck most.
 func drawnWhereNodesFailOver(t *testing.T, text string, long time.Duration, wants ...string) {
 	t.Helper()
 	setup := &parse(t, text).Variants[0].Setup
@@ -265,6 +266,7 @@ func drawnWhereNodesFailOver(t *testing.T, text string, long time.Duration, want
 	d.aim = newAim(d, nil)
 	var drawn strings.Builder
 	away := make(map[string]bool)
+	all, splits, onNodes, onHolder := 0, 0, 0, 0
 	for seed := range uint64(500) {
 		setup.Faults.List = d.draw(seed)
 		text, err := scenario.Encode(nil, scenario.Head{Name: "x"}, setup, nil)
@@ -276,7 +278,20 @@ func drawnWhereNodesFailOver(t *testing.T, text string, long time.Duration, want
 			if f.Params.Target() == "A" && f.Params.Length() > long {
 				away[f.Kind] = true
 			}
+			all++
+			if slices.Contains([]string{"cut", "pause", "kill", "promote", "move-slot"}, f.Kind) {
+				splits++
+			}
+			if slices.Contains([]string{"pause", "kill"}, f.Kind) && slices.Contains(d.cast.Nodes, f.Params.Target()) {
+				onNodes++
+				if f.Params.Target() == "A" {
+					onHolder++
+				}
+			}
 		}
+	}
+	if 3*splits < all || 9*onNodes > 20*onHolder {
+		t.Errorf("of %d faults %d may let nodes fail over; of %d nodes that are away %d are A", all, splits, onNodes, onHolder)
 	}
 	for _, want := range wants {
 		if !regexp.MustCompile(want).MatchString(drawn.String()) {

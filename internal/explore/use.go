@@ -15,8 +15,8 @@ import (
 type use struct {
 	workload workload.Plan
 	retry    lock.Retry
-	// within is GrantWithin: a lease that nobody gives back may last for a TTL longer than its client was promised, where its extension was
-	// answered late or never.
+	// within is GrantWithin: others wait until a section is over, and a lease that nobody gives back may last for a TTL longer than its
+	// client was promised, where its extension was answered late or never.
 	within time.Duration
 }
 
@@ -74,7 +74,9 @@ func others(own *use, ready *program.Ready, ttl time.Duration) (list []use) {
 					u.workload.Leave, u.within = leave, u.within+ttl
 				}
 				if extends && u.workload.Extend == 0 { // the first promise ends in a section
+					before := max(u.workload.Think, ttl)
 					u.workload.Extend, u.workload.Think = (ttl / 3).Truncate(time.Millisecond), max(u.workload.Think, ttl*17/10)
+					u.within += max(u.workload.Think-before, 0)
 				}
 				if hasty {
 					u.hurry()

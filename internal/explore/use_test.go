@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock/program"
@@ -36,6 +37,12 @@ func TestUsesAreWhatTheLockCan(t *testing.T) {
 			t.Fatal(err)
 		}
 		list := s.uses(setup)
+		left := func(u use) time.Duration { return u.within - max(u.workload.Think, setup.Lock.TTL) }
+		for _, u := range list {
+			if left(u) < left(useOf(setup)) { // others wait until a section is over
+				t.Errorf("%s: %+v: the lock is to be granted within less after it than in the scenario", test.lock, u)
+			}
+		}
 		leaves := func(l workload.Leave) bool {
 			return slices.ContainsFunc(list, func(u use) bool { return u.workload.Leave == l })
 		}

@@ -172,7 +172,7 @@ func rates() report.Rates {
 			Replay:   "sim replay a.yaml"}},
 		Search: &report.Looked{Runs: 3000,
 			Faults:  []report.LookedFault{{Kind: "pause", Planned: 1800, Began: 1650}, {Kind: "hold-message", Planned: 7}, {Kind: "evict"}},
-			LeftOut: []report.LeftOut{{"promote", "there is no replica to promote"}, {"clock", "a lock is not meant to survive that"}},
+			LeftOut: []report.LeftOut{{"promote", "there is no replica that a fault can promote"}, {"clock", "a lock is not meant to survive that"}},
 			Curve:   []report.CurvePoint{{Runs: 100, Behaviours: 90}, {Runs: 3000, Behaviours: 2000}},
 			Properties: []report.LookedProperty{{Name: "linearizable-resource", Judged: 1200, Violated: 3,
 				Why: []string{"the resource was read twice (1800 runs)"}},

@@ -130,7 +130,7 @@ func (s *Sight) add(name string, runs uint64, never string) {
 }
 
 // NotDrawn says what was left out, and why: "left out of this search: clock, flush (a lock is not meant to survive that); promote (there is
-// no replica to promote)"; empty: nothing was.
+// no replica that a fault can promote)"; empty: nothing was.
 func (s *Sight) NotDrawn() string {
 	var whys, list []string
 	kinds := make(map[string][]string)

@@ -127,7 +127,7 @@ flags, 4 the database cannot be used.`,
 		"after how many ranges workers share what they learned; several times as many as there are workers")
 	w.endFlags(c)
 	c.Flags().IntVarP(&r.Jobs, "jobs", "j", a.project.Jobs,
-		"without --db: how many runs at once (default: one for each processor; with --world live four)")
+		"without --db: how many runs at once (default: one for each processor; with --world live four for each processor)")
 	return c
 }
 

@@ -69,6 +69,7 @@ func (e *Env) CampaignSearch(ctx context.Context, r request.Search, c Campaign) 
 		return nil, nil, err
 	}
 	r = s.out.Request
+	r.Place = request.Place{}
 	r.Scenario = filepath.ToSlash(s.out.Of.Scenario.File)
 	d := &campaign.Definition{Request: request.Of(&r), Scenario: s.out.Of.Scenario.Text, RangeRuns: c.RangeRuns, EpochRanges: c.EpochRanges}
 	if d.RangeRuns == 0 {

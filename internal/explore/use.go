@@ -15,12 +15,20 @@ import (
 type use struct {
 	workload workload.Plan
 	retry    lock.Retry
-	// within is GrantWithin: others wait until a section is over, and a lease that nobody gives back may last for a TTL longer than its
-	// client was promised, where its extension was answered late or never.
+	// within is GrantWithin, see bound.
 	within time.Duration
 }
 
 func useOf(s *scenario.Setup) use { return use{s.Workload, s.Lock.Retry, s.GrantWithin} }
+
+// bound lets it take longer until the lock is granted than in another use of it: others wait until a section is over, and a lease that
+// nobody gives back may last for a TTL longer than its client was promised, where its extension was answered late or never.
+func (u *use) bound(own *use, ttl time.Duration) {
+	u.within = own.within + max(u.workload.Think, ttl) - max(own.workload.Think, ttl)
+	if u.workload.Leave != own.workload.Leave {
+		u.within += ttl
+	}
+}
 
 func (u *use) apply(s *scenario.Setup) {
 	s.Workload, s.Lock.Retry, s.GrantWithin = u.workload, u.retry, u.within
@@ -71,13 +79,12 @@ func others(own *use, ready *program.Ready, ttl time.Duration) (list []use) {
 			for _, hasty := range []bool{false, true} {
 				u := *own
 				if leave != workload.LeavesReleased && u.workload.Leave == workload.LeavesReleased {
-					u.workload.Leave, u.within = leave, u.within+ttl
+					u.workload.Leave = leave
 				}
 				if extends && u.workload.Extend == 0 { // the first promise ends in a section
-					before := max(u.workload.Think, ttl)
 					u.workload.Extend, u.workload.Think = (ttl / 3).Truncate(time.Millisecond), max(u.workload.Think, ttl*17/10)
-					u.within += max(u.workload.Think-before, 0)
 				}
+				u.bound(own, ttl)
 				if hasty {
 					u.hurry()
 				}
@@ -163,13 +170,14 @@ func (k *shrinker) plainerUse() {
 		func(u *use) { u.workload.Object = own.workload.Object },
 		func(u *use) { u.workload.Nested = own.workload.Nested },
 		func(u *use) { u.workload.PerProcess = own.workload.PerProcess },
-		func(u *use) { u.workload.Leave, u.within = own.workload.Leave, own.within },
+		func(u *use) { u.workload.Leave = own.workload.Leave },
 		func(u *use) { u.workload.Extend = own.workload.Extend },
 		func(u *use) { u.workload.Extend, u.workload.Think = own.workload.Extend, own.workload.Think },
 	} {
 		before := useOf(k.setup)
 		u := before
-		if change(&u); u != before {
+		change(&u)
+		if u.bound(&own, k.setup.Lock.TTL); u != before {
 			u.apply(k.setup)
 			k.keep(func() { before.apply(k.setup) })
 		}

@@ -83,6 +83,10 @@ func TestShrunkUsesTheLockPlainly(t *testing.T) {
 			if err != nil || k.Failed != nil {
 				t.Fatal(err, k.Failed)
 			}
+			left := func(u use) time.Duration { return u.within - max(u.workload.Think, setup.Lock.TTL) }
+			if shrunk := useOf(&k.Setup); left(shrunk) < left(own) {
+				t.Errorf("%s: the lock is to be granted within less after a section than in the scenario: %+v", test.rule, shrunk)
+			}
 			if drawn {
 				most++
 			}

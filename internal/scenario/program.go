@@ -333,8 +333,7 @@ func (s *Setup) wantsLeaseToEnd(r *program.Ready) string {
 
 // wantsForgetting: a lock that its program goes on to keep by itself must be dropped there, too.
 func (s *Setup) wantsForgetting(r *program.Ready) string {
-	keeps := r.Has(program.Renews) || r.Class == program.Session
-	if s.Workload.Leave != workload.LeavesForgotten || !keeps || r.Has(program.Forgets) {
+	if s.Workload.Leave != workload.LeavesForgotten || !r.Keeps() || r.Has(program.Forgets) {
 		return ""
 	}
 	return "its client forgets the lock, and the program cannot say that it drops it"

@@ -501,16 +501,29 @@ func TestPowerCut(t *testing.T) {
 
 // TestOthersGoOn: for each supervisor at work Go's scheduler has one processor more, as it waits for programs without telling it.
 func TestOthersGoOn(t *testing.T) {
-	before := runtime.GOMAXPROCS(0)
-	var b supervisor.Binding
-	for _, bind := range []bool{true, true, false, true, false, false} {
-		if bind {
-			b.Begin()
-		} else {
-			b.End()
+	now, most := supervisor.Bound()
+	more := most - now + 2 // two more at once than there were
+	processors := runtime.GOMAXPROCS(0)
+	var list []*supervisor.Supervisor
+	for range more {
+		s, err := supervisor.New(supervisor.Config{})
+		if err != nil {
+			t.Fatal(err)
 		}
+		defer s.Close()
+		s.Unbind()
+		if err := s.Bind(); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, s)
 	}
-	if got := runtime.GOMAXPROCS(0) - before; got != 2 {
-		t.Errorf("%d more for two at once, want 2", got)
+	if got := runtime.GOMAXPROCS(0) - processors; got != 2 {
+		t.Errorf("%d processors more for two more at once", got)
+	}
+	for _, s := range list {
+		s.Close()
+	}
+	if after, _ := supervisor.Bound(); after != now {
+		t.Errorf("%d are at work, not %d", after, now)
 	}
 }

@@ -43,9 +43,9 @@ func WithoutRights() {
 	mayCopy = false
 }
 
-// Binding counts supervisors at work.
-type Binding struct{ b binding }
-
-// Begin counts one more, End one less.
-func (b *Binding) Begin() { b.b.begin() }
-func (b *Binding) End()   { b.b.end() }
+// Bound is how many supervisors are at work, and how many have been at once.
+func Bound() (now, most int) {
+	bound.mu.Lock()
+	defer bound.mu.Unlock()
+	return bound.now, bound.most
+}

@@ -230,9 +230,9 @@ final class Conversation
     /** Drops what the trial before has left. Locks of some libraries release themselves then, for which it is too late. */
     private function drop(): void
     {
-        $this->acquire = null;
-        while ($this->grants) {
+        while ($this->acquire || $this->grants) {
             try {
+                $this->acquire = null;
                 array_pop($this->grants);
                 gc_collect_cycles();
             } catch (\Throwable) {

@@ -167,8 +167,8 @@ module SimAdapter
 
     def set_up(open_lock, m)
       @acquire = nil
-      @grants.clear
       @closers.pop.call until @closers.empty?
+      @grants.clear
       srand
       lock, @busy = m["lock"], (m["busy_ms"] || 0) / 1e3
       ttl, node_timeout = %w[ttl_ms node_timeout_ms].map { |time| lock[time] && lock[time] / 1e3 }

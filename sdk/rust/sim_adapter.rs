@@ -369,8 +369,8 @@ fn set_up(open: &Arc<Open>, m: &Json) {
     state.busy = Duration::from_secs_f64(m.get("busy_ms").number().unwrap_or(0.0) / 1e3);
     drop(state);
     let opened = caught(|| {
-        drop(grants);
         closers.into_iter().rev().for_each(|close| close());
+        drop(grants);
         open(&Setup::of(m))
     });
     match opened {

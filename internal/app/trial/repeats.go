@@ -76,8 +76,8 @@ func forRepeats(ctx context.Context, command []string, ready *program.Ready, ttl
 const closely = 100 * time.Microsecond
 
 // Anew makes the run of Repeats with a lock program that had another trial before, and with one that was just started. It says in what the
-// two differ; empty: at most in the values of owners, and in times, which are so far apart. In the trial before, a program that does not
-// renew is not told to give its locks back.
+// two differ; empty: at most in the values of owners, and in times, which are so far apart. In the trial before, a program that keeps
+// nothing by itself is not told to give its locks back.
 func Anew(ctx context.Context, command []string, ready *program.Ready, ttl time.Duration, redis string,
 ) (difference string, apart time.Duration, err error) {
 	t, one, err := forRepeats(ctx, command, ready, ttl, redis)
@@ -86,12 +86,12 @@ func Anew(ctx context.Context, command []string, ready *program.Ready, ttl time.
 	}
 	kept := guests.NewKeeper(ctx, t.guests(one, ""))
 	before := one
-	if !ready.Has(program.Renews) {
+	if !ready.Keeps() {
 		before = &t.subjects[1]
 	}
-	run := func(one *subject, seed uint64, open func(world.Spec) (world.World, error)) []byte {
+	run := func(of *subject, seed uint64, open func(world.Spec) (world.World, error)) []byte {
 		var text bytes.Buffer
-		c := t.config(one, seed)
+		c := t.config(of, seed)
 		c.Open, c.History = open, &text
 		if err == nil {
 			_, err = runner.Run(c)

@@ -97,10 +97,9 @@ func (c *Conversation) await(id uint64, r *request) {
 	c.waiting[id] = r
 }
 
-// Idle reports that nothing is asked of the program, and that it does nothing for what it has not given back: it has no such grant, or
-// does not renew.
+// Idle reports that nothing is asked of the program, and that it does nothing for what it has not given back.
 func (c *Conversation) Idle() bool {
-	return len(c.waiting) == 0 && (len(c.grants) == 0 || !c.Ready.Has(Renews))
+	return len(c.waiting) == 0 && (len(c.grants) == 0 || !c.Ready.Keeps())
 }
 
 // AnswerTo is what came of a request that was sent at one time and answered at another: it is of the type that is wanted, refused or

@@ -199,6 +199,9 @@ type Ready struct {
 	Points []string `json:"points,omitempty"`
 }
 
+// Keeps reports that the program goes on by itself to keep a lock that was not given back: it renews it, or lives in a session.
+func (r *Ready) Keeps() bool { return r.Has(Renews) || r.Class == Session }
+
 // Has reports an ability.
 func (r *Ready) Has(a Ability) bool { return slices.Contains(r.Can, a) }
 

@@ -179,6 +179,10 @@ for line in sys.stdin:
             lock["ttl_ms"] = before[0]["ttl_ms"]
         if setups > 1 and wrong == "again, ends":
             sys.exit("I cannot")
+        if wrong == "again, releases":  # as locks do that are dropped
+            for key, _ in grants.values():
+                ask("DEL", key)
+            grants.clear()
         if wrong == "again, holds on":
             kept.append(socket.create_connection(address, timeout=1))
         if wrong == "again, connects":

@@ -66,8 +66,8 @@ func (k *Keeper) open(ctx context.Context, spec world.Spec) (*guestWorld, error)
 	var err error
 	if m == nil {
 		m, err = newMachines(wallOf(&spec, &k.o))
-	} else {
-		err = m.sup.Bind()
+	} else if err = m.sup.Bind(); err != nil {
+		err = errors.Join(err, m.end())
 	}
 	if err != nil {
 		return nil, err

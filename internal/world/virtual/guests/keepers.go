@@ -37,9 +37,8 @@ func (k *Keepers) Open(ctx context.Context, spec world.Spec, o Options) (world.W
 	mine := k.take(fitting(&spec, &o))
 	mine.o = o
 	w, err := mine.open(ctx, spec)
-	if err != nil {
-		k.give(mine)
-		return nil, err
+	if err != nil { // nothing is left on its machines
+		return nil, errors.Join(err, mine.Close())
 	}
 	return &keptWorld{w, func() { k.give(mine) }}, nil
 }

@@ -19,7 +19,7 @@ type waitingProgram struct {
 	conns []*supervisor.Conn
 }
 
-// mayStay reports that the program can be set up again: it says so, and holds and does nothing.
+// mayStay reports that the program can be set up again: it says so, nothing is asked of it, and it does nothing by itself.
 func (p *lockProgram) mayStay() bool {
 	return p.opened && p.failed == nil && !p.doubtful && p.running != nil && !p.running.HasEnded() &&
 		slices.Contains(p.talk.Ready.Can, program.SetsUpAgain) && p.talk.Idle() && !p.m.Stands()

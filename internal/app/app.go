@@ -136,6 +136,16 @@ func (e *Env) enterLive(hooks bool, l Listener) (leave func(), err error) {
 	return func() { machine.LeaveNothing(); endCleaner() }, machine.Adopt()
 }
 
+// enterKept is enterLive for runs in virtual time for which servers and lock programs are kept: leave ends these, too.
+func (e *Env) enterKept(ctx context.Context, l Listener) (kept *trial.Kept, leave func(), err error) {
+	end, err := e.enterLive(false, l)
+	if err != nil {
+		return nil, nil, err
+	}
+	kept = trial.NewKept(ctx)
+	return kept, func() { _ = kept.Close(); end() }, nil
+}
+
 // Self is this program, which is also that of clients.
 func Self() (string, error) {
 	self, err := os.Executable()

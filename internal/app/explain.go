@@ -129,18 +129,13 @@ func (e *Env) placeToExplain(
 		return leave, err
 	}
 	var server string
-	kept := trial.NewKept(ctx)
+	var kept *trial.Kept
 	if r.Nodes != "" {
 		if server, _, err = trial.VirtualServer(ctx, q.Redis); err != nil {
 			return leave, err
 		}
-		end, err := e.enterLive(false, l)
-		if err != nil {
-			return leave, err
-		}
-		leave = func() {
-			_ = kept.Close()
-			end()
+		if kept, leave, err = e.enterKept(ctx, l); err != nil {
+			return func() {}, err
 		}
 	}
 	if err := e.fillPlace(ctx, v, s, own, server, kept, o); err != nil {

@@ -95,7 +95,7 @@ func (e *Env) searchTarget(
 			return nil, nil, nil, err
 		}
 	}
-	l = &realSearch{world: r.World, redis: r.Redis, own: own, kept: trial.NewKept(ctx), leave: func() {}}
+	l = &realSearch{world: r.World, redis: r.Redis, own: own, leave: func() {}}
 	where := "--lock"
 	if own != nil {
 		l.program = own.Program
@@ -110,13 +110,8 @@ func (e *Env) searchTarget(
 		return nil, nil, nil, err
 	}
 	if l.isReal() {
-		leave, err := e.enterLive(false, listener)
-		if err != nil {
+		if l.kept, l.leave, err = e.enterKept(ctx, listener); err != nil {
 			return nil, nil, nil, err
-		}
-		l.leave = func() {
-			_ = l.kept.Close()
-			leave()
 		}
 	}
 	if l.programs, err = trial.Greet(ctx, list, own, r.World); err != nil {

@@ -37,9 +37,8 @@ func TestUsesAreWhatTheLockCan(t *testing.T) {
 			t.Fatal(err)
 		}
 		list := s.uses(setup)
-		left := func(u use) time.Duration { return u.within - max(u.workload.Think, setup.Lock.TTL) }
 		for _, u := range list {
-			if left(u) < left(useOf(setup)) { // others wait until a section is over
+			if leavesLess(u, useOf(setup), setup.Lock.TTL) {
 				t.Errorf("%s: %+v: the lock is to be granted within less after it than in the scenario", test.lock, u)
 			}
 		}
@@ -52,6 +51,12 @@ func TestUsesAreWhatTheLockCan(t *testing.T) {
 			t.Errorf("%s, %+v: %d uses: %+v", test.lock, test.ready, len(list), list)
 		}
 	}
+}
+
+// leavesLess reports that a use leaves others less time to be granted the lock after a section than another one.
+func leavesLess(u, than use, ttl time.Duration) bool {
+	left := func(u use) time.Duration { return u.within - max(u.workload.Think, ttl) }
+	return left(u) < left(than)
 }
 
 // TestShrunkUsesTheLockPlainly: what is found has clients that extend the lock where nothing else shows it, and not otherwise.
@@ -83,8 +88,7 @@ func TestShrunkUsesTheLockPlainly(t *testing.T) {
 			if err != nil || k.Failed != nil {
 				t.Fatal(err, k.Failed)
 			}
-			left := func(u use) time.Duration { return u.within - max(u.workload.Think, setup.Lock.TTL) }
-			if shrunk := useOf(&k.Setup); left(shrunk) < left(own) {
+			if shrunk := useOf(&k.Setup); leavesLess(shrunk, own, setup.Lock.TTL) {
 				t.Errorf("%s: the lock is to be granted within less after a section than in the scenario: %+v", test.rule, shrunk)
 			}
 			if drawn {

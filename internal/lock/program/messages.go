@@ -83,7 +83,8 @@ const (
 	AsksSentinels Ability = "sentinel"
 	// AsksCluster: the program has a client for Redis Cluster, which goes where the slot of a key is.
 	AsksCluster Ability = "cluster"
-	// SetsUpAgain: the program takes another setup when nothing is asked of it, and it renews nothing, and is then as after its first.
+	// SetsUpAgain: the program takes another setup when nothing is asked of it, and it keeps nothing by itself, and is then as after its
+	// first.
 	SetsUpAgain Ability = "setup-again"
 	// DoesWithoutTTL: setup may be without a TTL, and the lock's key has no end then.
 	DoesWithoutTTL Ability = "no-ttl"

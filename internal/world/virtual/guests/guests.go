@@ -44,15 +44,11 @@ func Open(ctx context.Context, spec world.Spec, o Options) (world.World, error) 
 	if err != nil {
 		return nil, err
 	}
-	w, err := open(ctx, spec, o, m, nil)
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
+	return open(ctx, spec, o, m, nil)
 }
 
 // open opens a world on machines. keeper is who keeps them afterwards; nil: nobody does.
-func open(ctx context.Context, spec world.Spec, o Options, m *machines, keeper *Keeper) (*guestWorld, error) {
+func open(ctx context.Context, spec world.Spec, o Options, m *machines, keeper *Keeper) (world.World, error) {
 	g := &guests{machines: m, keeper: keeper, ctx: ctx, o: o, spec: spec, conns: make(map[*supervisor.Conn]*line),
 		given:   make(map[string]command.Key),
 		clients: make(map[string]*lockProgram), wall: wallOf(&spec, &o)}
@@ -145,7 +141,11 @@ func (w *guestWorld) Close() error {
 	unknown := w.unknown()
 	w.g.failed = w.g.failed || w.g.over() || len(w.g.failures) > 0
 	w.g.part()
-	return errors.Join(unknown, w.World.Close(), w.g.close())
+	err := errors.Join(unknown, w.World.Close(), w.g.close())
+	if k := w.g.keeper; k != nil && k.closed != nil {
+		k.closed()
+	}
+	return err
 }
 
 // part is called when the run is over, before its clients end.

@@ -21,6 +21,8 @@ type Keeper struct {
 	// machines are there between two runs, if something is kept; fits is what runs have that can be made on them.
 	machines *machines
 	fits     string
+	// closed is called when a world that it has opened is closed, which is done once; nil: nobody cares.
+	closed func()
 	// err is why something could not be given back.
 	err error
 	// left counts the servers that were left for another run, ended those that were not; waited and stopped are of lock programs;
@@ -43,14 +45,6 @@ func NewKeeper(ctx context.Context, o Options) *Keeper { return &Keeper{ctx: ctx
 
 // Open opens a world as the function Open does. The world before it must have been closed.
 func (k *Keeper) Open(ctx context.Context, spec world.Spec) (world.World, error) {
-	w, err := k.open(ctx, spec)
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
-}
-
-func (k *Keeper) open(ctx context.Context, spec world.Spec) (*guestWorld, error) {
 	if err := k.ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -17,13 +17,8 @@ type Keepers struct {
 
 	mu sync.Mutex
 	// idle are those that no run has, the one that was used last at the end.
-	idle []idleKeeper
+	idle []*Keeper
 	err  error
-}
-
-type idleKeeper struct {
-	*Keeper
-	fits string
 }
 
 // mostIdle bounds how many keepers wait for another run. Each has up to a dozen processes.
@@ -36,28 +31,15 @@ func NewKeepers(ctx context.Context) *Keepers { return &Keepers{ctx: ctx} }
 func (k *Keepers) Open(ctx context.Context, spec world.Spec, o Options) (world.World, error) {
 	mine := k.take(fitting(&spec, &o))
 	mine.o = o
-	w, err := mine.open(ctx, spec)
-	if err != nil { // nothing is left on its machines
+	w, err := mine.Open(ctx, spec)
+	if err != nil { // it has nothing worth keeping
 		return nil, errors.Join(err, mine.Close())
 	}
-	return &keptWorld{w, func() { k.give(mine) }}, nil
-}
-
-// keptWorld gives its keeper back when it is closed.
-type keptWorld struct {
-	*guestWorld
-	close func()
-}
-
-// Close implements world.World. It is called once.
-func (w *keptWorld) Close() error {
-	err := w.guestWorld.Close()
-	w.close()
-	return err
+	return w, nil
 }
 
 // take takes the keeper that was used last of those that fit, or makes one.
-func (k *Keepers) take(fits string) idleKeeper {
+func (k *Keepers) take(fits string) *Keeper {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for i, other := range slices.Backward(k.idle) {
@@ -66,14 +48,16 @@ func (k *Keepers) take(fits string) idleKeeper {
 			return other
 		}
 	}
-	return idleKeeper{NewKeeper(k.ctx, Options{}), fits}
+	mine := NewKeeper(k.ctx, Options{})
+	mine.fits, mine.closed = fits, func() { k.give(mine) }
+	return mine
 }
 
 // give takes a keeper back. The one that was not used for longest ends if there are too many.
-func (k *Keepers) give(mine idleKeeper) {
+func (k *Keepers) give(mine *Keeper) {
 	k.mu.Lock()
 	k.idle = append(k.idle, mine)
-	var over []idleKeeper
+	var over []*Keeper
 	if n := len(k.idle) - mostIdle; n > 0 {
 		over = slices.Clone(k.idle[:n])
 		k.idle = slices.Delete(k.idle, 0, n)
@@ -82,7 +66,7 @@ func (k *Keepers) give(mine idleKeeper) {
 	k.end(over)
 }
 
-func (k *Keepers) end(list []idleKeeper) {
+func (k *Keepers) end(list []*Keeper) {
 	for _, one := range list {
 		if err := one.Close(); err != nil {
 			k.mu.Lock()

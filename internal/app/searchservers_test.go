@@ -17,6 +17,10 @@ func TestFindsAreHeldAgainstServers(t *testing.T) {
 		return trial.OnServers{Property: checker.ExclusiveLease, Lacking: lacking, OnModels: checker.Violated, Verdict: v,
 			Agreement: guests.Agreement{Differs: differs, Changes: 7, Apart: apart, Where: "A: here, and there on a model"}}
 	}
+	drawn := func(runs int, v checker.Verdict) trial.OnServers {
+		return trial.OnServers{Property: checker.ExclusiveLease, OnModels: checker.Violated, Verdict: v, Runs: runs, Seed: 5,
+			Agreement: guests.Agreement{Drawn: "whom sentinels elect"}}
+	}
 	for name, test := range map[string]struct {
 		on           trial.OnServers
 		said         string
@@ -28,7 +32,10 @@ func TestFindsAreHeldAgainstServers(t *testing.T) {
 		"another order": {on("", "A: this, and that on a model", checker.Violated, 0),
 			"real servers differ from the model: A: this, and that on a model", true, false},
 		"another verdict": {on("", "", checker.Holds, 0), "real servers differ from the model: exclusive-lease is holds there", false, false},
-		"no servers":      {on("there are none", "", 0, 0), "not run on real servers: there are none", true, false},
+		"drawn":           {drawn(2, checker.Violated), "real servers show it, too, with seed 5; they draw whom sentinels elect", true, true},
+		"drawn, and never so": {drawn(10, checker.Holds),
+			"real servers, which draw whom sentinels elect, did not show it in 10 runs", false, true},
+		"no servers": {on("there are none", "", 0, 0), "not run on real servers: there are none", true, false},
 	} {
 		for _, strict := range []bool{false, true} {
 			s := &searching{out: &SearchResult{Request: request.Search{StrictModel: strict}}}

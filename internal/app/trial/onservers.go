@@ -47,7 +47,7 @@ func RunOnServers(
 	if err != nil {
 		return o, err
 	}
-	for o.Runs < elections {
+	for o.Runs < tries {
 		servers, err := place.Run(ctx, c)
 		if err == nil {
 			err = ctx.Err()
@@ -57,8 +57,8 @@ func RunOnServers(
 			return o, nil
 		}
 		o.Verdict = checker.Judge(ctx, servers.History, []checker.Property{p}, verdict.Options(&v.Setup))[0].Verdict
-		o.Agreement, o.Seed = guests.Compare(models.History, servers.History), c.Seed
-		if o.Runs++; !o.Elected || o.Verdict == onModels {
+		o.Agreement, o.Seed = guests.Compare(models.History, servers.History, v.Setup.Nodes.Replicated()), c.Seed
+		if o.Runs++; o.Drawn == "" || o.Verdict == onModels {
 			break
 		}
 		c.Seed++
@@ -66,22 +66,22 @@ func RunOnServers(
 	return o, nil
 }
 
-// elections is in how many runs on real servers sentinels may elect somebody else than those of the model.
-const elections = 10
+// tries is in how many runs on real servers these may draw something else than models.
+const tries = 10
 
-// Same reports that the verdict is the same, and what happened to keys came in the same order, as far as sentinels do not draw that.
+// Same reports that the verdict is the same, and what happened to keys came in the same order, as far as servers do not draw that.
 func (o *OnServers) Same() bool {
-	return o.Lacking == "" && (o.Elected || o.Verdict == o.OnModels) && o.Differs == ""
+	return o.Lacking == "" && (o.Drawn != "" || o.Verdict == o.OnModels) && o.Differs == ""
 }
 
 func (o *OnServers) String() string {
 	switch {
 	case o.Lacking != "":
 		return "not run on real servers: " + o.Lacking
-	case o.Elected && o.Verdict == o.OnModels:
-		return fmt.Sprintf("real servers and sentinels show it, too, with seed %d", o.Seed)
-	case o.Elected:
-		return fmt.Sprintf("real sentinels, which draw whom they elect, did not show it in %s", words.Count(o.Runs, "run"))
+	case o.Drawn != "" && o.Verdict != o.OnModels:
+		return fmt.Sprintf("real servers, which draw %s, did not show it in %s", o.Drawn, words.Count(o.Runs, "run"))
+	case o.Drawn != "" && o.Changes == 0:
+		return fmt.Sprintf("real servers show it, too, with seed %d; they draw %s", o.Seed, o.Drawn)
 	case o.Verdict != o.OnModels:
 		return fmt.Sprintf("real servers differ from the model: %s is %s there", o.Property, o.Verdict)
 	case o.Differs != "":

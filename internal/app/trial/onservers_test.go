@@ -28,12 +28,14 @@ func TestRunOnServers(t *testing.T) {
 			t.Errorf("%s: %+v, %v", test.scenario, on, err)
 		}
 	}
-	s, err := scenario.Load("../../../scenarios/sentinel-failover.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	on, err := RunOnServers(t.Context(), s, 1, server, checker.ExclusiveLease, checker.Violated)
-	if err != nil || !on.Elected || !on.Same() || on.Verdict != checker.Violated || on.Seed < 1 {
-		t.Errorf("with sentinels: %+v, %v", on, err)
+	for _, name := range []string{"sentinel-failover", "sentinel-quick-restart"} {
+		s, err := scenario.Load("../../../scenarios/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		on, err := RunOnServers(t.Context(), s, 1, server, checker.ExclusiveLease, checker.Violated)
+		if err != nil || on.Drawn == "" || !on.Same() || on.Verdict != checker.Violated || on.Seed < 1 {
+			t.Errorf("%s: %+v, %v", name, on, err)
+		}
 	}
 }

@@ -58,8 +58,15 @@ func (w *World) Fill(node string) (empty func() error, err error) {
 	}, nil
 }
 
-// wipe implements keeper.
+// wipe implements keeper. FLUSHALL is a write: a replica refuses it.
 func (n *redisModel) wipe() error {
+	why := n.refusal()
+	if n.memory.Follows {
+		why = readOnly
+	}
+	if why != "" {
+		return fmt.Errorf("node %s answered FLUSHALL: %s", n.name, why)
+	}
 	log := &n.disk.log
 	log.begin(n.memory.Items)
 	log.single = true

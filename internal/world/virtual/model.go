@@ -25,6 +25,8 @@ type redisModel struct {
 	// backlog keeps the writes for the followers.
 	backlog   []change
 	followers []*follower
+	// executing: a command is being carried out. Followers get all of its changes when it is.
+	executing bool
 	// blocked are the WAITs and BLPOPs that it has not answered yet.
 	blocked []*blocked
 	// role is its part in a set that sentinels rule.
@@ -133,9 +135,12 @@ func (n *redisModel) accountWrites(from *clientLink, conn *connection, do func()
 	before := n.memory.Writes
 	n.disk.count(n)
 	n.watch.from, n.watch.client = from, conn.call.client
+	n.executing = true
 	do()
+	n.executing = false
 	n.watch.from, n.watch.client = nil, ""
 	if n.memory.Writes != before {
+		n.sendChanges()
 		conn.written = n.memory.Writes
 		if n.persistence != world.RDB || n.disk.hasChanges(n) {
 			n.disk.wrote(n, n.memory.Now)
@@ -168,11 +173,7 @@ func (n *redisModel) onResume(queue []*call) {
 		}
 	}
 	n.disk.saveAfterJump(n, n.wall(n.w.s.now), last)
-	n.deferred = append(n.deferred, func() { // behind what its primary has told
-		for _, f := range n.followers {
-			f.sendChanges()
-		}
-	})
+	n.deferred = append(n.deferred, n.sendChanges) // behind what its primary has told
 }
 
 // onKill implements service.

@@ -100,10 +100,7 @@ func (m *peerMessage) Size() int64 { return m.size }
 // newPeerLink makes a link.
 func (w *World) newPeerLink(from, to string, ends [2]endpoint) *peerLink {
 	x := &peerLink{w: w, name: world.Link{From: from, To: to}, delay: leastDelay, index: len(w.peerLinks), ends: ends}
-	x.rand = w.net
-	if w.order != nil || w.servers != nil { // nothing that happens elsewhere changes what happens here
-		x.rand = w.draws.of(uint64(x.index))
-	}
+	x.rand = w.draws.of(uint64(x.index)) // nothing that happens elsewhere changes what happens here
 	if !w.ordersPeerLinks() {
 		x.directions[requests].Rand, x.directions[answers].Rand = x.rand, x.rand
 	}

@@ -66,20 +66,28 @@ func (n *redisModel) remember(key string) {
 
 func (n *redisModel) appendBacklog(c change) {
 	n.backlog = append(n.backlog, c)
+	n.sendChanges()
+}
+
+func (n *redisModel) sendChanges() {
 	for _, f := range n.followers {
 		f.sendChanges()
 	}
 }
 
-// sendChanges sends what has not been sent yet.
+// sendChanges sends what has not been sent yet, as one message: a replica sees all that a command does, or nothing.
 func (f *follower) sendChanges() {
-	if !f.primary.up || f.primary.paused {
+	p := f.primary
+	if !p.up || p.paused || p.executing || !f.connected || f.sent >= p.memory.Writes {
 		return
 	}
-	for ; f.connected && f.sent < f.primary.memory.Writes; f.sent++ {
-		c := f.primary.backlog[f.sent]
-		f.conn.transmit(answers, func() { f.apply(c) })
-	}
+	changes := p.backlog[f.sent:p.memory.Writes]
+	f.sent = p.memory.Writes
+	f.conn.transmit(answers, func() {
+		for _, c := range changes {
+			f.apply(c)
+		}
+	})
 }
 
 // apply does a change on the replica.

@@ -1,6 +1,7 @@
 package virtual
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -228,4 +229,59 @@ func TestWaitCountsConnectedReplicas(t *testing.T) {
 			t.Errorf("one is cut off, and %d have it", r.Int)
 		}
 	})
+}
+
+// TestReplicasSeeACommandWhole: what one command does to several keys, or twice to one, comes to a replica at once. Here the key that a
+// SET replaces has run out, so that it is deleted first.
+func TestReplicasSeeACommandWhole(t *testing.T) {
+	w := replicated(t)
+	inClient(w, "c1", func(e *env) {
+		do(e, command.Set("lock", "first", 20*time.Millisecond))
+		e.Sleep(30 * time.Millisecond)
+		onReplica(t, w, world.Disturbance{Kind: world.Bandwidth, Rate: 500}, "B") // 200 ms a message
+		do(e, command.Set("lock", "second", time.Minute))
+		if e.Sleep(300 * time.Millisecond); held(w, "B") != "second" {
+			t.Errorf("B has %q", held(w, "B"))
+		}
+	})
+}
+
+// TestReplicasRefuseFlushall: it is a write.
+func TestReplicasRefuseFlushall(t *testing.T) {
+	w := replicated(t)
+	inClient(w, "c1", func(e *env) {
+		do(e, command.Set("lock", "mine", time.Minute))
+		do(e, command.Wait(2, 0))
+		if err := w.Wipe("B"); err == nil || !strings.Contains(err.Error(), "READONLY") || held(w, "B") != "mine" {
+			t.Errorf("B has %q: %v", held(w, "B"), err)
+		}
+		if err := w.Promote("B"); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Wipe("B"); err != nil || held(w, "B") != "" {
+			t.Errorf("the primary B has %q: %v", held(w, "B"), err)
+		}
+	})
+}
+
+// TestReplicationDrawsForItself: how long messages between servers take does not depend on what clients send, nor the other way round.
+func TestReplicationDrawsForItself(t *testing.T) {
+	took := func(dies bool) (client time.Duration) {
+		w := replicated(t)
+		if dies {
+			if err := w.Kill("B"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		inClient(w, "c1", func(e *env) {
+			for range 10 {
+				_, each := do(e, command.Set("lock", "mine", time.Second))
+				client += each
+			}
+		})
+		return client
+	}
+	if with, without := took(false), took(true); with != without {
+		t.Errorf("ten commands take %v, and %v with a replica less", with, without)
+	}
 }

@@ -55,9 +55,16 @@ type Agreement struct {
 	Changes int
 	Apart   time.Duration
 	Where   string
-	// Elected: sentinels have made a server the primary in one of the two. They draw who is, so changes were not compared.
-	Elected bool
+	// Drawn is what servers draw for themselves in such a run; empty: nothing. Where it let the changes differ, they were not compared:
+	// there are none.
+	Drawn string
 }
+
+// What servers draw for themselves.
+const (
+	drawsElected = "whom sentinels elect"
+	drawsAgain   = "when a replica connects again"
+)
 
 // change is what happened to a key of the lock on a node, or to the node.
 type change struct {
@@ -94,11 +101,14 @@ func changesOf(h *history.History) (nodes []string, of map[string][]change) {
 	return nodes, of
 }
 
-// Compare compares what happened to the lock's keys on models and on real servers. A server removes a key that has run out some time
-// after that, a model when somebody asks for it: so the times of that are not compared, and the model may not have come to it.
-func Compare(models, servers *history.History) (a Agreement) {
-	if a.Elected = elects(models) || elects(servers); a.Elected {
-		return a
+// Compare compares what happened to the lock's keys on models and on real servers; replicated: some of these follow another. A server
+// removes a key that has run out some time after that, a model when somebody asks for it: so the times of that are not compared, and the
+// model may not have come to it.
+func Compare(models, servers *history.History, replicated bool) (a Agreement) {
+	if replicated {
+		if a.Drawn = whatIsDrawn(models); a.Drawn == "" {
+			a.Drawn = whatIsDrawn(servers)
+		}
 	}
 	nodes, want := changesOf(models)
 	more, got := changesOf(servers)
@@ -108,18 +118,68 @@ func Compare(models, servers *history.History) (a Agreement) {
 		}
 	}
 	for _, node := range nodes {
-		if differs := a.compare(node, want[node], got[node]); differs != "" && a.Differs == "" {
+		if differs := a.compare(node, changed{want[node], endOf(models)}, changed{got[node], endOf(servers)}); differs != "" && a.Differs == "" {
 			a.Differs = differs
 		}
+	}
+	if a.Drawn != "" && a.Differs != "" {
+		return Agreement{Drawn: a.Drawn}
 	}
 	return a
 }
 
-// elects reports that sentinels made a server the primary.
-func elects(h *history.History) bool {
-	return slices.ContainsFunc(h.Events, func(e history.Event) bool {
-		return e.F == history.Sentinel && e.Value.Detail() == sentinel.SwitchMaster
+// whatIsDrawn is what servers drew for themselves in a run.
+func whatIsDrawn(h *history.History) (what string) {
+	for i := range h.Events {
+		e := &h.Events[i]
+		switch {
+		case e.F == history.Sentinel && e.Value.Detail() == sentinel.SwitchMaster:
+			return drawsElected
+		case e.F == history.FaultBegin:
+			if partsServers(e.Value.Impact(), h.Header.Nodes) {
+				what = drawsAgain
+			}
+		}
+	}
+	return what
+}
+
+// partsServers reports that a fault may end a connection by which one of the nodes follows another.
+func partsServers(i *history.Impact, nodes []string) bool {
+	if i == nil {
+		return true
+	}
+	between := func(l history.Link) bool { return slices.Contains(nodes, l.From) && slices.Contains(nodes, l.To) }
+	return slices.ContainsFunc(i.Effects, func(s history.Strike) bool {
+		switch s.Does {
+		case history.Kills, history.Promotes:
+			return len(s.Nodes) > 0
+		case history.Breaks, history.Drops, history.Silences:
+			return slices.ContainsFunc(s.Links, between)
+		}
+		return false
 	})
+}
+
+// changed is what happened on a node, and when its run was over.
+type changed struct {
+	list []change
+	end  time.Duration
+}
+
+func endOf(h *history.History) time.Duration {
+	if len(h.Events) == 0 {
+		return 0
+	}
+	return h.Events[len(h.Events)-1].Time
+}
+
+// atTheEnd is how long before the end of a run what a primary does may have no time to come to its replicas.
+const atTheEnd = 10 * time.Millisecond
+
+// restCame reports that all of the rest came from the node's primary, as the run ended.
+func (c *changed) restCame() bool {
+	return !slices.ContainsFunc(c.list, func(x change) bool { return x.client != "" || x.key == "" || x.at < c.end-atTheEnd })
 }
 
 // ranOut reports that a key ended by no client: it ran out, and who follows a primary deletes it when that does.
@@ -127,27 +187,41 @@ func (c *change) ranOut() bool {
 	return c.f == history.KeyExpired || c.f == history.KeyDeleted && c.client == ""
 }
 
-func (a *Agreement) compare(node string, want, got []change) (differs string) {
-	for len(got) > 0 {
-		g := &got[0]
-		got = got[1:]
-		same := len(want) > 0 && (want[0].f == g.f || want[0].ranOut() && g.ranOut()) &&
-			want[0].key == g.key && want[0].owner == g.owner && want[0].client == g.client
+// gaveWay reports that the first change is the end of a key that had run out, at the instant of the next. A server sends its replicas both
+// as one.
+func (c *changed) gaveWay() bool {
+	return len(c.list) > 1 && c.list[0].ranOut() && c.list[1].f == history.KeySet && c.list[1].at == c.list[0].at
+}
+
+func (a *Agreement) compare(node string, want, got changed) (differs string) {
+	for len(got.list) > 0 {
+		g := &got.list[0]
+		var w *change
+		if len(want.list) > 0 {
+			w = &want.list[0]
+		}
+		same := w != nil && (w.f == g.f || w.ranOut() && g.ranOut()) && w.key == g.key && w.owner == g.owner && w.client == g.client
 		switch {
-		case same && (g.f == history.KeyExpired || want[0].f == history.KeyExpired):
+		case same && (g.f == history.KeyExpired || w.f == history.KeyExpired):
 		case same:
-			a.count(node, g, &want[0])
+			a.count(node, g, w)
 		case g.f == history.KeyExpired:
+			got.list = got.list[1:]
 			continue
-		case len(want) == 0:
+		case g.f == history.KeySet && want.gaveWay():
+			want.list = want.list[1:]
+			continue
+		case w == nil && got.restCame():
+			return ""
+		case w == nil:
 			return fmt.Sprintf("%s: %v, and nothing more on a model", node, g)
 		default:
-			return fmt.Sprintf("%s: %v, and %v on a model", node, g, &want[0])
+			return fmt.Sprintf("%s: %v, and %v on a model", node, g, w)
 		}
-		want = want[1:]
+		got.list, want.list = got.list[1:], want.list[1:]
 	}
-	if len(want) > 0 {
-		return fmt.Sprintf("%s: nothing more, and %v on a model", node, &want[0])
+	if len(want.list) > 0 && !want.restCame() {
+		return fmt.Sprintf("%s: nothing more, and %v on a model", node, &want.list[0])
 	}
 	return ""
 }

@@ -18,7 +18,10 @@ func changes(t *testing.T, list ...string) *history.History {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := history.Event{Process: "A", F: history.F(w[0]), Time: at, Value: history.Value{Key: "lock", Owner: w[1]}}
+		e := history.Event{Process: "A", F: history.F(w[0]), Time: at}
+		if strings.HasPrefix(w[0], "key-") {
+			e.Value = history.Value{Key: "lock", Owner: w[1]}
+		}
 		if w[2] != "-" {
 			e.Value.Client = w[2]
 		}
@@ -67,21 +70,72 @@ func TestCompare(t *testing.T) {
 		"one less":                  {models[:3], true, 2, 0},
 		"one more":                  {append(append([]string{}, models...), "key-set z c1 50"), true, 3, 0},
 	} {
-		got := Compare(changes(t, models...), changes(t, test.servers...))
+		got := Compare(changes(t, models...), changes(t, test.servers...), true)
 		if (got.Differs != "") != test.differs || got.Changes != test.changes || got.Apart != test.apart {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }
 
-// TestCompareElections: who sentinels elect is drawn, so changes are not compared.
-func TestCompareElections(t *testing.T) {
-	elected := changes(t, "key-set x c1 10")
-	elected.Events = append(elected.Events, history.ToldBySentinel("s1", "+switch-master", "B", 1))
-	quiet := changes(t, "key-set x c2 10")
-	for _, got := range []Agreement{Compare(elected, quiet), Compare(quiet, elected)} {
-		if !got.Elected || got.Differs != "" {
-			t.Errorf("%+v", got)
+// What a primary has done may be on its way to a replica when a run ends, and a key that has run out is gone and set at once.
+func TestCompareReplicas(t *testing.T) {
+	set, deleted, next := "key-set x - 10", "key-deleted x - 40", "key-set y - 40"
+	end := func(at string) string { return "phase x - " + at }
+	for name, test := range map[string]struct {
+		models, servers []string
+		same            bool
+	}{
+		"under way on servers":        {[]string{set, deleted, end("41")}, []string{set, end("41")}, true},
+		"under way on a model":        {[]string{set, end("41")}, []string{set, deleted, end("41")}, true},
+		"it had time on servers":      {[]string{set, deleted, end("60")}, []string{set, end("60")}, false},
+		"it had time on a model":      {[]string{set, end("60")}, []string{set, deleted, end("60")}, false},
+		"of a client":                 {[]string{set, "key-deleted x c1 40", end("41")}, []string{set, end("41")}, false},
+		"a node":                      {[]string{set, "node-down - - 40", end("41")}, []string{set, end("41")}, false},
+		"gone and set at once":        {[]string{set, deleted, next}, []string{set, next}, true},
+		"gone, and set later":         {[]string{set, "key-deleted x - 30", next}, []string{set, next}, false},
+		"gone and set at once: twice": {[]string{set, deleted, next}, []string{set, deleted, next}, true},
+	} {
+		if got := Compare(changes(t, test.models...), changes(t, test.servers...), true); (got.Differs == "") != test.same || got.Drawn != "" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// Whom sentinels elect, and when a replica connects again, is drawn: changes that differ then are not compared.
+func TestCompareWhatIsDrawn(t *testing.T) {
+	begins := func(does history.Does, nodes []string, links ...history.Link) history.Event {
+		return history.Event{Process: history.NemesisProcess, F: history.FaultBegin, Value: history.Value{Rare: &history.Rare{
+			Impact: &history.Impact{Effects: []history.Strike{{Does: does, Nodes: nodes, Links: links}}}}}}
+	}
+	between, client := history.Link{From: "B", To: "A"}, history.Link{From: "c1", To: "A"}
+	for name, test := range map[string]struct {
+		event       history.Event
+		independent bool
+		want        string
+	}{
+		"an election":               {event: history.ToldBySentinel("s1", "+switch-master", "B", 1), want: drawsElected},
+		"no election":               {event: history.ToldBySentinel("s1", "+sdown", "B", 1)},
+		"a node is killed":          {event: begins(history.Kills, []string{"A"}), want: drawsAgain},
+		"a node is promoted":        {event: begins(history.Promotes, []string{"B"}), want: drawsAgain},
+		"a client is killed":        {event: begins(history.Kills, nil)},
+		"independent nodes":         {event: begins(history.Kills, []string{"A"}), independent: true},
+		"servers lose messages":     {event: begins(history.Drops, nil, between), want: drawsAgain},
+		"a connection of them ends": {event: begins(history.Breaks, nil, client, between), want: drawsAgain},
+		"a client's ends":           {event: begins(history.Breaks, nil, client)},
+		"servers are slow":          {event: begins(history.Delays, nil, between)},
+		"anything":                  {event: history.Event{F: history.FaultBegin}, want: drawsAgain},
+	} {
+		one, other := changes(t, "key-set x c1 10"), changes(t, "key-set x c2 10")
+		one.Header.Nodes, other.Header.Nodes = []string{"A", "B"}, []string{"A", "B"}
+		alone := Compare(one, other, !test.independent)
+		one.Events = append(one.Events, test.event)
+		for _, got := range []Agreement{Compare(one, other, !test.independent), Compare(other, one, !test.independent)} {
+			if got.Drawn != test.want || (got.Differs == "") != (test.want != "") || alone.Differs == "" {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+		if got := Compare(one, one, !test.independent); got.Changes != 1 || got.Differs != "" {
+			t.Errorf("%s, and the same came of it: %+v", name, got)
 		}
 	}
 }

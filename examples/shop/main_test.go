@@ -46,6 +46,9 @@ func TestShop(t *testing.T) {
 			lookCtx, end := context.WithCancel(ctx)
 			defer end()
 			look.Story.Tell = func(_ *keystory.Lock, f *keystory.Finding) {
+				if f.Question {
+					return
+				}
 				if found[f.Kind] = true; found[want[0]] && found[want[1]] {
 					end()
 				}

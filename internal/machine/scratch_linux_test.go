@@ -240,12 +240,16 @@ func TestCleanTouchesNothingElse(t *testing.T) {
 // A folder of one that is gone is removed; of one that lives, of another purpose, or of nobody, it stays.
 func TestAFolderInRemovesWhatWasLeft(t *testing.T) {
 	parent := t.TempDir()
-	ended := exec.Command("true")
-	if err := ended.Start(); err != nil {
+	ends := exec.Command("cat")
+	input, err := ends.StdinPipe()
+	if err == nil {
+		err = ends.Start()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	gone, err := OwnerOf(ended.Process.Pid)
-	if err := errors.Join(err, ended.Wait()); err != nil {
+	gone, err := OwnerOf(ends.Process.Pid)
+	if err := errors.Join(err, input.Close(), ends.Wait()); err != nil {
 		t.Fatal(err)
 	}
 	lives, err := FolderIn(parent, "what")

@@ -50,7 +50,7 @@ func TestHistoryIsWhatValkeyHas(t *testing.T) {
 	redis(t)
 	asked, present := 0, 0
 	everyVariantOn(t, suite.Server(t, "valkey-9.1"), []string{"set-ifeq", "delifeq", "hash-field"}, func(t *testing.T, a *try) {
-		o := oversee(t, a)
+		o := overseeAlone(t, a)
 		asked, present = asked+o.asked, present+o.present
 	})
 	if present < 50 {

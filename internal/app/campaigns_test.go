@@ -13,7 +13,8 @@ import (
 func TestCampaignsNameNoMachine(t *testing.T) {
 	var first []byte
 	for _, place := range []request.Place{{}, {Jobs: 1}, {Jobs: 7, Out: t.TempDir()}} {
-		r := request.Search{World: request.Virtual, Target: request.Target{Scenario: "../../scenarios/gc-pause.yaml"}, Seed: 1, Seeds: 5000, Place: place}
+		r := request.Search{World: request.Virtual, Target: request.Target{Scenario: "../../scenarios/gc-pause.yaml"}, Seed: 1, Seeds: 5000,
+			Place: place}
 		d, _, err := (&Env{System: runtime.GOOS, Now: time.Now}).CampaignSearch(t.Context(), r, Campaign{RangeRuns: 1000, EpochRanges: 2})
 		if err != nil {
 			t.Fatal(err)

@@ -118,7 +118,8 @@ func Compare(models, servers *history.History, replicated bool) (a Agreement) {
 		}
 	}
 	for _, node := range nodes {
-		if differs := a.compare(node, changed{want[node], endOf(models)}, changed{got[node], endOf(servers)}); differs != "" && a.Differs == "" {
+		differs := a.compare(node, changed{want[node], endOf(models), replicated}, changed{got[node], endOf(servers), replicated})
+		if differs != "" && a.Differs == "" {
 			a.Differs = differs
 		}
 	}
@@ -152,7 +153,7 @@ func partsServers(i *history.Impact, nodes []string) bool {
 	between := func(l history.Link) bool { return slices.Contains(nodes, l.From) && slices.Contains(nodes, l.To) }
 	return slices.ContainsFunc(i.Effects, func(s history.Strike) bool {
 		switch s.Does {
-		case history.Kills, history.Promotes:
+		case history.Kills:
 			return len(s.Nodes) > 0
 		case history.Breaks, history.Drops, history.Silences:
 			return slices.ContainsFunc(s.Links, between)
@@ -161,10 +162,11 @@ func partsServers(i *history.Impact, nodes []string) bool {
 	})
 }
 
-// changed is what happened on a node, and when its run was over.
+// changed is what happened on a node, and when its run was over. replicated: it may have come from the node's primary.
 type changed struct {
-	list []change
-	end  time.Duration
+	list       []change
+	end        time.Duration
+	replicated bool
 }
 
 func endOf(h *history.History) time.Duration {
@@ -174,12 +176,13 @@ func endOf(h *history.History) time.Duration {
 	return h.Events[len(h.Events)-1].Time
 }
 
-// atTheEnd is how long before the end of a run what a primary does may have no time to come to its replicas.
+// atTheEnd is for how long before the end of a run what a primary sends may still be under way.
 const atTheEnd = 10 * time.Millisecond
 
 // restCame reports that all of the rest came from the node's primary, as the run ended.
 func (c *changed) restCame() bool {
-	return !slices.ContainsFunc(c.list, func(x change) bool { return x.client != "" || x.key == "" || x.at < c.end-atTheEnd })
+	return c.replicated &&
+		!slices.ContainsFunc(c.list, func(x change) bool { return x.client != "" || x.key == "" || x.at < c.end-atTheEnd })
 }
 
 // ranOut reports that a key ended by no client: it ran out, and who follows a primary deletes it when that does.
@@ -187,10 +190,14 @@ func (c *change) ranOut() bool {
 	return c.f == history.KeyExpired || c.f == history.KeyDeleted && c.client == ""
 }
 
-// gaveWay reports that the first change is the end of a key that had run out, at the instant of the next. A server sends its replicas both
+// gaveWay reports that a primary sent the end of a key, which is the first change, and set the key anew: a server sends its replicas both
 // as one.
 func (c *changed) gaveWay() bool {
-	return len(c.list) > 1 && c.list[0].ranOut() && c.list[1].f == history.KeySet && c.list[1].at == c.list[0].at
+	if !c.replicated || len(c.list) < 2 {
+		return false
+	}
+	ended, set := &c.list[0], &c.list[1]
+	return ended.ranOut() && set.f == history.KeySet && set.client == "" && set.key == ended.key && set.at == ended.at
 }
 
 func (a *Agreement) compare(node string, want, got changed) (differs string) {

@@ -19,7 +19,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/testkit/suite"
 )
 
-// How long a package may take from when it has its turn: then its tests hang. All tests of cmd/sim take half an hour.
+// A package that takes longer than this, counted from its turn, is taken to hang. All tests of cmd/sim take half an hour.
 const (
 	bound    = 30 * time.Minute
 	allBound = 2 * time.Hour

@@ -94,11 +94,14 @@ func (n *redisModel) remove(which func(*model.Item) bool) {
 			keys = append(keys, it.Key)
 		}
 	}
-	var reply command.Reply
-	for _, key := range keys {
-		c := command.Del(key)
-		n.execute(&c, nil, &connection{}, false, &reply)
-	}
+	n.memory.Refuse = "" // no client asks
+	n.atOnce(func() {
+		var reply command.Reply
+		for _, key := range keys {
+			c := command.Del(key)
+			n.execute(&c, nil, &connection{}, false, &reply)
+		}
+	})
 }
 
 // limit implements keeper. A replica does what its primary tells it, whatever memory it has.

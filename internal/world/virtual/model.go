@@ -25,7 +25,7 @@ type redisModel struct {
 	// backlog keeps the writes for the followers.
 	backlog   []change
 	followers []*follower
-	// executing: a command is being carried out. Followers get all of its changes when it is.
+	// executing: something is done of which followers get all changes at once.
 	executing bool
 	// blocked are the WAITs and BLPOPs that it has not answered yet.
 	blocked []*blocked
@@ -135,16 +135,23 @@ func (n *redisModel) accountWrites(from *clientLink, conn *connection, do func()
 	before := n.memory.Writes
 	n.disk.count(n)
 	n.watch.from, n.watch.client = from, conn.call.client
-	n.executing = true
-	do()
-	n.executing = false
+	n.atOnce(do)
 	n.watch.from, n.watch.client = nil, ""
 	if n.memory.Writes != before {
-		n.sendChanges()
 		conn.written = n.memory.Writes
 		if n.persistence != world.RDB || n.disk.hasChanges(n) {
 			n.disk.wrote(n, n.memory.Now)
 		}
+	}
+}
+
+// atOnce does something of which followers get all changes when it is done.
+func (n *redisModel) atOnce(do func()) {
+	within := n.executing
+	n.executing = true
+	do()
+	if n.executing = within; !within {
+		n.sendChanges()
 	}
 }
 

@@ -246,6 +246,40 @@ func TestReplicasSeeACommandWhole(t *testing.T) {
 	})
 }
 
+// TestReplicasSeeFlushallWhole: it is one command, however many keys there are.
+func TestReplicasSeeFlushallWhole(t *testing.T) {
+	w := replicated(t)
+	inClient(w, "c1", func(e *env) {
+		do(e, command.Set("lock", "mine", time.Minute))
+		do(e, command.Set("other", "mine", time.Minute))
+		do(e, command.Wait(2, 0))
+		onReplica(t, w, world.Disturbance{Kind: world.Bandwidth, Rate: 500}, "B") // 200 ms a message
+		if err := w.Wipe("A"); err != nil {
+			t.Fatal(err)
+		}
+		if e.Sleep(300 * time.Millisecond); len(w.node("B").model().memory.Items) > 0 {
+			t.Errorf("B has %d keys", len(w.node("B").model().memory.Items))
+		}
+	})
+}
+
+// TestNobodyRefusesAnOperator: that the last command of a client was refused is nothing to FLUSHALL and to a lack of memory.
+func TestNobodyRefusesAnOperator(t *testing.T) {
+	for name, lose := range map[string]func(*World) error{
+		"flush": func(w *World) error { return w.Wipe("A") },
+		"evict": func(w *World) error { return w.Evict("A") },
+	} {
+		w := replicated(t)
+		inClient(w, "c1", func(e *env) {
+			do(e, command.Set("lock", "mine", time.Minute))
+			w.node("A").model().memory.Refuse = noReplicas // as the last command of a client left it
+			if err := lose(w); err != nil || held(w, "A") != "" {
+				t.Errorf("%s: A has %q: %v", name, held(w, "A"), err)
+			}
+		})
+	}
+}
+
 // TestReplicasRefuseFlushall: it is a write.
 func TestReplicasRefuseFlushall(t *testing.T) {
 	w := replicated(t)

@@ -81,7 +81,7 @@ func (o *OnServers) String() string {
 	case o.Drawn != "" && o.Verdict != o.OnModels:
 		return fmt.Sprintf("real servers, which draw %s, did not show it in %s", o.Drawn, words.Count(o.Runs, "run"))
 	case o.Drawn != "" && o.Changes == 0:
-		return fmt.Sprintf("real servers show it, too, with seed %d; they draw %s", o.Seed, o.Drawn)
+		return fmt.Sprintf("real servers show it, too, with seed %d, where keys changed otherwise: they draw %s", o.Seed, o.Drawn)
 	case o.Verdict != o.OnModels:
 		return fmt.Sprintf("real servers differ from the model: %s is %s there", o.Property, o.Verdict)
 	case o.Differs != "":

@@ -196,6 +196,12 @@ func TestWhatAReplicaShows(t *testing.T) {
 	})
 }
 
+// connected reports that changes flow to a replica.
+func connected(w *World, replica string) bool {
+	f := w.model(replica).role.follows
+	return f != nil && f.connected
+}
+
 // TestReplicaConnectsAnew: what was under way on a broken connection is lost, and
 // sent again. A replica that missed nothing starts from no copy.
 func TestReplicaConnectsAnew(t *testing.T) {
@@ -205,39 +211,32 @@ func TestReplicaConnectsAnew(t *testing.T) {
 		do(e, command.Set("lock", "first", time.Minute))
 		e.Sleep(10 * time.Millisecond)
 		from := len(*events)
-		f := w.followers[0]
-		f.conn.breakUp()
-		e.Sleep(2 * retryAfter)
-		if got := of(events, from, "B"); !f.connected || len(got) != 0 {
-			t.Errorf("it missed nothing: connected %v, and shows %+v", f.connected, got)
+		breaks := func() { w.model("B").role.follows.conn.breakUp() }
+		breaks()
+		e.Sleep(10 * time.Millisecond)
+		if got := of(events, from, "B"); !connected(w, "B") || len(got) != 0 {
+			t.Errorf("it missed nothing: connected %v, and shows %+v", connected(w, "B"), got)
 		}
 		lift := onReplica(t, w, world.Disturbance{Kind: world.Latency, Latency: 10 * time.Millisecond}, "B")
 		do(e, command.Set("lock", "second", time.Minute))
-		f.conn.breakUp()
-		_ = lift()
-		if e.Sleep(retryAfter / 2); held(w, "B") != "first" {
+		breaks()
+		if e.Sleep(20 * time.Millisecond); held(w, "B") != "first" {
 			t.Errorf("B has %q: the change came over a broken connection", held(w, "B"))
 		}
-		if e.Sleep(retryAfter); held(w, "B") != "second" {
+		if e.Sleep(60 * time.Millisecond); held(w, "B") != "second" {
 			t.Errorf("B has %q after it connected anew", held(w, "B"))
 		}
-		lift = onReplica(t, w, world.Disturbance{Kind: world.Hold}, "B")
-		f.conn.breakUp()
 		_ = lift()
-		if e.Sleep(retryAfter / 2); f.connected {
-			t.Error("it connects before it tries again")
-		}
-		e.Sleep(retryAfter)
 		// Each of these keeps it from connecting until it is over.
 		for _, kind := range []world.DisturbanceKind{world.Cut, world.Hold, world.Reset, world.LimitData} {
 			lift := onReplica(t, w, world.Disturbance{Kind: kind}, "B")
-			f.conn.breakUp()
+			breaks()
 			do(e, command.Set("lock", string(kind), time.Minute))
-			if e.Sleep(3 * retryAfter); held(w, "B") == string(kind) {
+			if e.Sleep(3 * replicationCron); held(w, "B") == string(kind) {
 				t.Errorf("%s: the replica has the change", kind)
 			}
 			_ = lift()
-			if e.Sleep(2 * retryAfter); held(w, "B") != string(kind) {
+			if e.Sleep(2 * replicationCron); held(w, "B") != string(kind) {
 				t.Errorf("%s: B has %q in the end", kind, held(w, "B"))
 			}
 		}
@@ -284,12 +283,12 @@ func TestPausedReplication(t *testing.T) {
 			t.Errorf("%d replicas acknowledged in the end", r.Int)
 		}
 		_ = w.Pause("A")
-		w.followers[0].disconnect()
-		if e.Sleep(3 * retryAfter); w.followers[0].connected {
+		w.model("B").role.follows.conn.breakUp()
+		if e.Sleep(3 * replicationCron); connected(w, "B") {
 			t.Error("a replica connected to a primary that stands still")
 		}
 		_ = w.Resume("A")
-		if e.Sleep(2 * retryAfter); !w.followers[0].connected {
+		if e.Sleep(2 * replicationCron); !connected(w, "B") {
 			t.Error("the replica never connected again")
 		}
 	})
@@ -306,7 +305,7 @@ func TestDeadReplicaLeaves(t *testing.T) {
 		if r, _ := do(e, command.Wait(2, 50*time.Millisecond)); r.Int != 1 {
 			t.Errorf("%d replicas acknowledged, want 1", r.Int)
 		}
-		if e.Sleep(3 * retryAfter); held(w, "B") != "mine" || held(w, "C") != "" {
+		if e.Sleep(3 * replicationCron); held(w, "B") != "mine" || held(w, "C") != "" {
 			t.Errorf("B has %q, C has %q", held(w, "B"), held(w, "C"))
 		}
 	})
@@ -330,7 +329,7 @@ func TestRestartedPrimaryIsCopied(t *testing.T) {
 				t.Errorf("a replica lost the key with its primary: %q", held(w, "B"))
 			}
 			_ = w.Restart("A", keep)
-			e.Sleep(3 * retryAfter)
+			e.Sleep(3 * replicationCron)
 			for _, n := range []string{"A", "B", "C"} {
 				if held(w, n) != want || len(w.model(n).memory.Items) != len(w.model("A").memory.Items) {
 					t.Errorf("with %s %s has %q, want %q", keep, n, held(w, n), want)
@@ -344,7 +343,7 @@ func TestRestartedPrimaryIsCopied(t *testing.T) {
 			_ = w.Kill("A")
 			_ = w.Restart("A", world.KeepNothing)
 			do(e, command.Set("lock", "newest", time.Minute))
-			if e.Sleep(3 * retryAfter); held(w, "B") != "newest" || held(w, "C") != "newest" || len(w.model("B").memory.Items) != 1 {
+			if e.Sleep(3 * replicationCron); held(w, "B") != "newest" || held(w, "C") != "newest" || len(w.model("B").memory.Items) != 1 {
 				t.Errorf("after a second restart B has %+v, C has %q", w.model("B").memory.Items, held(w, "C"))
 			}
 		})

@@ -44,6 +44,8 @@ type service interface {
 	onStart(keep world.Keep) (started bool, err error)
 	// onClock lets set change the host's clock.
 	onClock(set func())
+	// follow makes it a replica of another node's, or a primary: nil.
+	follow(primary *Host)
 }
 
 // wall is the host's clock at a run time, in microseconds since 1970.

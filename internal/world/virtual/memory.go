@@ -60,11 +60,7 @@ func (w *World) Fill(node string) (empty func() error, err error) {
 
 // wipe implements keeper. FLUSHALL is a write: a replica refuses it.
 func (n *redisModel) wipe() error {
-	why := n.refusal()
-	if n.memory.Follows {
-		why = readOnly
-	}
-	if why != "" {
+	if why := n.refusal(); why != "" {
 		return fmt.Errorf("node %s answered FLUSHALL: %s", n.name, why)
 	}
 	log := &n.disk.log

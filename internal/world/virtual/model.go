@@ -29,7 +29,7 @@ type redisModel struct {
 	executing bool
 	// blocked are the WAITs and BLPOPs that it has not answered yet.
 	blocked []*blocked
-	// role is its part in a set that sentinels rule.
+	// role is its part among a primary and its replicas.
 	role role
 }
 
@@ -48,7 +48,7 @@ func (n *redisModel) seeClock() {
 	now := n.w.s.now
 	if at, back := n.clock.turnedBack(now); back && at > n.swept {
 		n.memory.Now = n.wall(at - 1)
-		n.memory.Sweep()
+		n.atOnce(n.memory.Sweep)
 		n.swept = at
 	}
 	n.memory.Now = n.wall(now)
@@ -59,7 +59,7 @@ func (n *redisModel) seeClock() {
 func (n *redisModel) sweep() {
 	before := n.memory.Writes
 	n.disk.log.begin(n.memory.Items)
-	if n.memory.Sweep(); n.memory.Writes != before && n.persistence != world.RDB {
+	if n.atOnce(n.memory.Sweep); n.memory.Writes != before && n.persistence != world.RDB {
 		n.disk.wrote(n, n.memory.Now)
 	}
 }
@@ -190,11 +190,7 @@ func (n *redisModel) onKill(stood bool) {
 	}
 	n.dropBlocked()
 	n.known = nil
-	if n.underSentinels() {
-		n.leaveRoles()
-		return
-	}
-	n.breakFollowers()
+	n.leaveRoles()
 }
 
 // dropBlocked forgets the WAITs and BLPOPs whose connections end.
@@ -225,10 +221,9 @@ func (n *redisModel) onStart(keep world.Keep) (started bool, err error) {
 	}
 	n.backlog = nil
 	n.disk.started(n, n.memory.Now, keep)
-	if n.underSentinels() {
+	if n.hasRole() {
 		n.resumeRole()
 	}
-	n.resumeFollowers()
 	n.sweep()
 	n.watch.recordFound(&n.memory)
 	return true, nil

@@ -1,10 +1,12 @@
 package virtual
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redlock-sim/redlock-sim/internal/history"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
 	"github.com/redlock-sim/redlock-sim/internal/world"
 )
@@ -87,11 +89,12 @@ func TestAStalledReplicaConnectsAnew(t *testing.T) {
 		wait("first", 1)
 		_ = lift()
 		wait("second", 2)
-		onReplica(t, w, world.Disturbance{Kind: world.Stall}, "B")
+		lift = onReplica(t, w, world.Disturbance{Kind: world.Stall}, "B")
 		wait("third", 1)
+		_ = lift()
 		_ = onReplica(t, w, world.Disturbance{Kind: world.Cut}, "B")() // its end breaks the connection
 		onReplica(t, w, world.Disturbance{Kind: world.Stall}, "B")     // and here none is open
-		e.Sleep(2 * retryAfter)
+		e.Sleep(10 * time.Millisecond)
 		wait("fourth", 2)
 	})
 }
@@ -120,11 +123,11 @@ func TestALimitedReplicationIsLate(t *testing.T) {
 		onReplica(t, w, world.Disturbance{Kind: world.SlowClose, Delay: time.Second}, "B")
 		_ = onReplica(t, w, world.Disturbance{Kind: world.Cut}, "B")() // its end breaks the connection
 		do(e, command.Set("lock", "third", time.Minute))
-		e.Sleep(retryAfter + time.Second/2)
+		e.Sleep(900 * time.Millisecond)
 		if held(w, "B") != "second" {
 			t.Errorf("B connected anew too soon: it has %q", held(w, "B"))
 		}
-		e.Sleep(time.Second)
+		e.Sleep(200 * time.Millisecond)
 		if held(w, "B") != "third" {
 			t.Errorf("B has %q", held(w, "B"))
 		}
@@ -132,20 +135,19 @@ func TestALimitedReplicationIsLate(t *testing.T) {
 }
 
 // TestAReplicaCatchesUpWithinItsLimit: a replication link that ends each connection after
-// some bytes carries what they hold, and the next connection carries on.
+// some bytes carries what they hold, and the next connection carries on, on which two messages each way come first.
 func TestAReplicaCatchesUpWithinItsLimit(t *testing.T) {
 	w := replicated(t)
-	onReplica(t, w, world.Disturbance{Kind: world.LimitData, Bytes: 2*peerMessageSize + peerMessageSize/2}, "B")
+	onReplica(t, w, world.Disturbance{Kind: world.LimitData, Bytes: 4*peerMessageSize + peerMessageSize/2}, "B")
 	inClient(w, "c1", func(e *env) {
-		for _, value := range []string{"first", "second", "third"} {
+		for _, value := range []string{"first", "second", "third", "fourth", "fifth"} {
 			do(e, command.Set("lock", value, time.Minute))
 		}
-		e.Sleep(10 * time.Millisecond)
-		if held(w, "B") == "third" {
-			t.Error("the third change passed the limit")
+		if got := held(w, "B"); got == "fifth" {
+			t.Error("the fifth change passed the limit")
 		}
-		e.Sleep(retryAfter)
-		if held(w, "B") != "third" {
+		e.Sleep(10 * time.Millisecond)
+		if held(w, "B") != "fifth" {
 			t.Errorf("on the next connection B got %q", held(w, "B"))
 		}
 	})
@@ -166,7 +168,7 @@ func TestFailoverForgets(t *testing.T) {
 		if r, _ := do(e, command.SetNX("lock", "theirs", time.Minute).Within(50*time.Millisecond)); !r.OK() {
 			t.Errorf("the new primary: %+v", r)
 		}
-		e.Sleep(10 * time.Millisecond)
+		e.Sleep(100 * time.Millisecond) // a copy takes some time
 		if held(w, "B") != "theirs" || held(w, "C") != "theirs" {
 			t.Errorf("B has %q, and C, which follows it now, %q", held(w, "B"), held(w, "C"))
 		}
@@ -174,6 +176,65 @@ func TestFailoverForgets(t *testing.T) {
 	if w.Promote("B") != nil || w.Promote("X") == nil {
 		t.Error("promotions")
 	}
+}
+
+// TestPromotionCopiesWhatDiffers: a replica that misses nothing goes on from where it is; one that has more than its new primary gets a
+// copy, of which what is other is recorded. The primary makes one copy after the other.
+func TestPromotionCopiesWhatDiffers(t *testing.T) {
+	for _, ahead := range []bool{false, true} {
+		w := replicated(t)
+		events := recorded(w)
+		inClient(w, "c1", func(e *env) {
+			do(e, command.Set("lock", "mine", time.Minute))
+			do(e, command.Wait(2, 0))
+			if ahead {
+				onReplica(t, w, world.Disturbance{Kind: world.Hold}, "B")
+				do(e, command.Del("lock"))
+				e.Sleep(10 * time.Millisecond)
+			}
+			from, began := len(*events), w.Now()
+			if err := w.Promote("B"); err != nil {
+				t.Fatal(err)
+			}
+			e.Sleep(100 * time.Millisecond)
+			var copied []time.Duration
+			for _, x := range append(of(events, from, "A"), of(events, from, "C")...) {
+				if x.F != history.KeySet || x.Value.Owner != "mine" {
+					t.Errorf("ahead %v: %s shows %s", ahead, x.Process, x.F)
+				}
+				copied = append(copied, x.Time-began)
+			}
+			slices.Sort(copied)
+			if !ahead && len(copied) != 0 || ahead && (len(copied) != 2 || copied[0] < fullSyncTakes || copied[1] < 2*fullSyncTakes) {
+				t.Errorf("ahead %v: copies after %v", ahead, copied)
+			}
+			if held(w, "A") != "mine" || held(w, "C") != "mine" {
+				t.Errorf("ahead %v: A has %q, C %q", ahead, held(w, "A"), held(w, "C"))
+			}
+		})
+	}
+}
+
+// TestCopyTakesKeysAway: a key that the primary does not have is gone, and the history tells of it.
+func TestCopyTakesKeysAway(t *testing.T) {
+	w := replicated(t)
+	events := recorded(w)
+	inClient(w, "c1", func(e *env) {
+		onReplica(t, w, world.Disturbance{Kind: world.Hold}, "B")
+		do(e, command.Set("lock", "mine", time.Minute))
+		do(e, command.Set("short", "mine", 5*time.Millisecond))
+		do(e, command.Wait(1, 0))
+		from := len(*events)
+		if err := w.Promote("B"); err != nil {
+			t.Fatal(err)
+		}
+		e.Sleep(100 * time.Millisecond)
+		for _, name := range []string{"A", "C"} {
+			if got := of(events, from, name); len(got) != 1 || got[0].F != history.KeyDeleted || len(w.model(name).memory.Items) > 0 {
+				t.Errorf("%s shows %+v", name, got)
+			}
+		}
+	})
 }
 
 // TestReplicaCatchesUp: what a cut lost comes after it; a primary that came
@@ -224,7 +285,8 @@ func TestWaitCountsConnectedReplicas(t *testing.T) {
 		if r, _ := do(e, command.Wait(2, 50*time.Millisecond)); r.Int != 2 {
 			t.Fatalf("%d replicas have it", r.Int)
 		}
-		w.model("A").followers[0].disconnect()
+		onReplica(t, w, world.Disturbance{Kind: world.Cut}, "B")
+		w.model("B").role.follows.conn.breakUp()
 		if r, _ := do(e, command.Wait(2, 50*time.Millisecond)); r.Int != 1 {
 			t.Errorf("one is cut off, and %d have it", r.Int)
 		}

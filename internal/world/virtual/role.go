@@ -11,12 +11,13 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/redis/sentinel"
 )
 
-// role is a server's part in a set that sentinels rule, as replication.c of Redis 7.0.15 has it.
+// role is a server's part among a primary and its replicas, as replication.c of Redis 7.0.15 has it.
 type role struct {
-	// primary is whom it follows, as its file says; nil: it is a primary.
+	// primary is whom it follows; nil: it is a primary.
 	primary *redisModel
-	runID   string
-	// id is that of its data's history. Up to the offset secondEnd that is the history secondID
+	// runID is its process, for sentinels.
+	runID string
+	// id is that of its data's history; 0: it has no such part. Up to the offset secondEnd that is the history secondID
 	// (replid, replid2, second_replid_offset).
 	id, secondID uint64
 	secondEnd    int64
@@ -24,6 +25,9 @@ type role struct {
 	follows *follower
 	// downSince is since when it is not connected, by its clock in seconds; 0: it never was.
 	downSince int64
+	// lack are the replicas that wait for a copy; copies: one is under way.
+	lack   []*follower
+	copies bool
 	// goodReplicas is how many replicas keep up (repl_good_slaves_count).
 	goodReplicas int
 	// subscribers are the connections that get hello messages.
@@ -36,18 +40,20 @@ const waitFails = "ERR WAIT cannot be used with replica instances. Please also n
 	"replica is configured to be writable (which is not the default) writes to replicas are just local and are not propagated."
 
 // replicationCron is how often a server looks after its replication; fullSyncTakes how long a primary needs
-// for the copy that it sends.
+// for a copy that it sends: it makes one after the other.
 const (
 	replicationCron = time.Second
 	fullSyncTakes   = 15 * time.Millisecond
 )
 
-// assignRoles gives the servers the roles in which sentinels find them: the first is the primary, and the others follow it.
+// assignRoles makes the first server the primary, whom the others follow.
 func (w *World) assignRoles() {
-	for _, to := range w.nodes {
-		for _, from := range w.nodes {
-			if from != to {
-				w.newPeerLink(from.name, to.name, [2]endpoint{requests: to, answers: from})
+	if w.spec.Sentinel != nil {
+		for _, to := range w.nodes {
+			for _, from := range w.nodes {
+				if from != to {
+					w.lineLink(from, to, false)
+				}
 			}
 		}
 	}
@@ -61,12 +67,12 @@ func (w *World) assignRoles() {
 		if n == first {
 			continue
 		}
-		n.role.primary, n.memory.Follows, n.known = first, true, n.known[:0]
-		f := &follower{w: w, replica: n, primary: first, link: w.peerLink(n.name, first.name), connected: true}
-		f.conn = f.link.openConn(func() { n.lostPrimary(f) })
-		f.conn.onEnd = f.drop
-		f.up, f.online, f.heard = true, true, first.unixtime()
-		n.role.follows = f
+		n.setPrimary(first)
+		if w.spec.Sentinel != nil {
+			n.known = n.known[:0]
+		}
+		f := n.newFollower((*peerLink).openConn)
+		f.connected, f.up, f.online, f.heard = true, true, true, first.unixtime()
 		first.followers = append(first.followers, f)
 		first.role.goodReplicas++
 	}
@@ -74,35 +80,65 @@ func (w *World) assignRoles() {
 
 func (w *World) newRunID() string { return fmt.Sprintf("%016x", w.serverRand.Uint64()) }
 
-// underSentinels: sentinels rule the server.
-func (n *redisModel) underSentinels() bool { return n.role.runID != "" }
+// hasRole: the server is one of a primary and its replicas.
+func (n *redisModel) hasRole() bool { return n.role.id != 0 }
+
+// setPrimary says whom the server follows; nil: it is a primary.
+func (n *redisModel) setPrimary(primary *redisModel) {
+	n.role.primary, n.memory.Follows = primary, primary != nil
+}
+
+// newFollower opens the server's connection to its primary.
+func (n *redisModel) newFollower(open func(x *peerLink, broke func()) *peerConn) *follower {
+	p := n.role.primary
+	f := &follower{w: n.w, replica: n, primary: p, link: n.w.lineLink(&n.Host, &p.Host, false)}
+	f.conn = open(f.link, func() { n.lostPrimary(f) })
+	f.conn.onEnd = f.ended
+	n.role.follows = f
+	return f
+}
 
 // unixtime is the server's clock in seconds.
 func (n *redisModel) unixtime() int64 { return n.wall(n.w.s.now) / second }
 
-// cronLater lets replicationCron happen in a while, and again from then on.
+// cronLater lets replicationCron happen in a while, and again from then on. Under an Order it does not: there is no step without end.
 func (n *redisModel) cronLater(d time.Duration) {
+	if !n.w.ordersPeerLinks() {
+		n.inThisLife(d, n.cron)
+	}
+}
+
+// inThisLife does something in a while, if the process is the same then.
+func (n *redisModel) inThisLife(d time.Duration, do func()) {
 	life := n.life
 	n.w.s.after(d, func() {
 		if n.life == life {
-			n.runOrDefer(n.cron)
+			n.runOrDefer(do)
 		}
 	})
 }
 
 func (n *redisModel) cron() {
-	r := &n.role
-	if r.primary != nil && r.follows == nil {
-		n.connect()
-	} else if r.primary != nil && r.follows.up {
-		r.follows.acknowledge()
+	if f := n.role.follows; f != nil && f.up {
+		f.acknowledge()
 	}
+	n.connectAgain()
 	n.refreshGood()
 	n.cronLater(replicationCron)
 }
 
+// connectAgain connects the server to its primary, unless it is.
+func (n *redisModel) connectAgain() {
+	if n.role.primary != nil && n.role.follows == nil {
+		n.connect()
+	}
+}
+
 // refreshGood is refreshGoodSlavesCount.
 func (n *redisModel) refreshGood() {
+	if n.w.spec.Sentinel == nil {
+		return
+	}
 	n.role.goodReplicas = 0
 	for _, f := range n.followers {
 		if f.online && n.unixtime()-f.heard <= int64(n.w.spec.Sentinel.MaxLag/time.Second) {
@@ -113,49 +149,52 @@ func (n *redisModel) refreshGood() {
 
 // refusal is the error with which the server answers writes; empty: it carries them out.
 func (n *redisModel) refusal() string {
-	if !n.underSentinels() {
-		return ""
-	}
 	if n.role.primary != nil {
 		return readOnly
 	}
-	if s := n.w.spec.Sentinel; s.MaxLag > 0 && n.role.goodReplicas < s.MinReplicas {
+	if s := n.w.spec.Sentinel; s != nil && n.hasRole() && s.MaxLag > 0 && n.role.goodReplicas < s.MinReplicas {
 		return noReplicas
 	}
 	return ""
 }
 
-// replicaOf is what a sentinel has the server do, over the connection by: REPLICAOF, CONFIG REWRITE and CLIENT KILL.
-func (n *redisModel) replicaOf(primary *redisModel, by *peerConn) {
-	if primary == nil && n.role.primary != nil {
-		n.becomePrimary()
-	} else if primary != n.role.primary {
-		n.becomeReplica(primary)
+// obey is what a sentinel has the server do, over the connection by: REPLICAOF, CONFIG REWRITE and CLIENT KILL.
+func (n *redisModel) obey(primary *Host, by *peerConn) {
+	was := n.role.primary == nil
+	n.follow(primary)
+	if is := n.role.primary == nil; is && !was {
+		n.recordRole(history.NodePromoted)
+	} else if was && !is {
+		n.recordRole(history.NodeDemoted)
 	}
 	n.killClients(by)
+}
+
+// follow implements service: REPLICAOF.
+func (n *redisModel) follow(primary *Host) {
+	switch {
+	case primary == nil && n.role.primary != nil:
+		n.becomePrimary()
+	case primary != nil && primary.model() != n.role.primary:
+		n.becomeReplica(primary.model())
+	}
 }
 
 func (n *redisModel) becomePrimary() {
 	r := &n.role
 	n.disconnectPrimary()
-	r.primary, n.memory.Follows = nil, false
+	n.setPrimary(nil)
 	r.secondID, r.secondEnd, r.id, r.downSince = r.id, n.memory.Writes, n.w.serverRand.Uint64(), 0
 	n.dropFollowers()
-	n.recordRole(history.NodePromoted)
 }
 
 func (n *redisModel) becomeReplica(primary *redisModel) {
-	r := &n.role
-	demoted := r.primary == nil
 	if n.disconnectPrimary() {
-		r.downSince = n.unixtime()
+		n.role.downSince = n.unixtime()
 	}
 	n.dropBlocked()
-	r.primary, n.memory.Follows = primary, true
+	n.setPrimary(primary)
 	n.connect()
-	if demoted {
-		n.recordRole(history.NodeDemoted)
-	}
 }
 
 func (n *redisModel) recordRole(f history.F) {
@@ -196,23 +235,43 @@ func (n *redisModel) dropFollowers() {
 	}
 }
 
-// drop forgets a follower whose connection is over.
-func (f *follower) drop() {
+// ended forgets a follower whose connection is over. Under an Order, where nobody looks again, it tries again after a while.
+func (f *follower) ended() {
 	f.connected = false
 	n := f.primary
 	n.followers = slices.DeleteFunc(slices.Clone(n.followers), func(o *follower) bool { return o == f }) // others go through it
 	n.refreshGood()
+	if f.w.ordersPeerLinks() {
+		f.replica.inThisLife(replicationCron, func() {
+			f.replica.lostPrimary(f)
+			f.replica.connectAgain()
+		})
+	}
 }
 
 // connect is connectWithMaster: it asks the primary for what comes behind the server's own data.
 func (n *redisModel) connect() {
-	r := &n.role
-	f := &follower{w: n.w, replica: n, primary: r.primary, link: n.w.peerLink(n.name, r.primary.name)}
-	f.conn = f.link.dial(func() { n.lostPrimary(f) })
-	f.conn.onEnd = f.drop
-	r.follows = f
-	id, offset := r.id, n.memory.Writes
-	f.conn.request(func() { f.primary.psync(f, id, offset) })
+	open := (*peerLink).dial
+	if n.w.ordersPeerLinks() {
+		open = (*peerLink).openConn
+	}
+	f := n.newFollower(open)
+	id, offset := n.role.id, n.memory.Writes
+	f.arrange(f.conn.request, &f.primary.Host, func() { f.primary.psync(f, id, offset) })
+}
+
+// arrange lets the two servers arrange how changes flow. Under an Order that takes no time.
+func (f *follower) arrange(send func(do func()), at *Host, do func()) {
+	if !f.w.ordersPeerLinks() {
+		send(do)
+		return
+	}
+	carries := func(dir int) bool { return f.link.directions[dir].CanOpen(peerMessageSize) }
+	if at.up && carries(requests) && carries(answers) {
+		at.runOrDefer(do)
+	} else {
+		f.conn.closeAtServer()
+	}
 }
 
 // lostPrimary is replicationHandleMasterDisconnection. Where the connection never was up, the server tries again
@@ -230,7 +289,7 @@ func (n *redisModel) lostPrimary(f *follower) {
 
 // psync is syncCommand, at the primary: what is missing, or a copy of all.
 func (n *redisModel) psync(f *follower, id uint64, offset int64) {
-	r, at := &n.role, n.memory.Writes
+	r := &n.role
 	if f.conn.closed {
 		return
 	}
@@ -239,26 +298,47 @@ func (n *redisModel) psync(f *follower, id uint64, offset int64) {
 		return
 	}
 	n.followers = append(n.followers, f)
-	if id == r.id && offset <= at || id == r.secondID && offset <= r.secondEnd {
+	if id == r.id && offset <= n.memory.Writes || id == r.secondID && offset <= r.secondEnd {
 		f.sent, f.acked, f.connected = offset, offset, true
 		f.online, f.heard = true, n.unixtime()
 		n.refreshGood()
 		now := r.id
-		f.conn.answer(func() { f.continued(now, offset) })
+		f.arrange(f.conn.answer, &f.replica.Host, func() { f.continued(now, offset) })
 		f.sendChanges()
 		return
 	}
-	f.sent = at
-	copied := snapshot{id: r.id, offset: at, items: slices.Clone(n.memory.Items), backlog: slices.Clip(n.backlog)}
-	n.w.s.after(fullSyncTakes, func() {
-		n.runOrDefer(func() {
+	r.lack = append(r.lack, f)
+	n.copyData()
+}
+
+// copyData begins a copy for those that wait for one (startBgsaveForReplication), unless one is under way.
+func (n *redisModel) copyData() {
+	r := &n.role
+	if r.copies || len(r.lack) == 0 {
+		return
+	}
+	get := r.lack
+	r.lack, r.copies = nil, true
+	copied := snapshot{id: r.id, offset: n.memory.Writes, items: slices.Clone(n.memory.Items), backlog: slices.Clip(n.backlog)}
+	for _, f := range get {
+		f.sent = copied.offset
+	}
+	done := func() {
+		r.copies = false
+		for _, f := range get {
 			if !f.conn.closed {
-				f.conn.answer(func() { f.load(copied) })
 				f.connected = true
+				f.arrange(f.conn.answer, &f.replica.Host, func() { f.load(copied) })
 				f.sendChanges()
 			}
-		})
-	})
+		}
+		n.copyData()
+	}
+	if n.w.ordersPeerLinks() {
+		done()
+	} else {
+		n.inThisLife(fullSyncTakes, done)
+	}
 }
 
 // snapshot is a copy of a server's data, and of how it came about.
@@ -284,9 +364,10 @@ func (f *follower) load(s snapshot) {
 	n := f.replica
 	n.dropFollowers()
 	n.role.id, n.role.secondID = s.id, 0
-	n.memory.Items, n.memory.Writes, n.backlog = s.items, s.offset, s.backlog
+	before := n.memory.Items
+	n.memory.Items, n.memory.Writes, n.backlog = slices.Clone(s.items), s.offset, s.backlog
 	n.seeClock()
-	n.watch.recordFound(&n.memory)
+	n.watch.recordCopied(before, &n.memory)
 	n.disk.wrote(n, n.memory.Now)
 	f.goOnFrom(s.offset)
 	f.acknowledge()
@@ -356,7 +437,9 @@ func (n *redisModel) leaveRoles() {
 
 // resumeRole lets a restarted server be what its file says.
 func (n *redisModel) resumeRole() {
-	w := n.w
-	n.role = role{primary: n.role.primary, runID: w.newRunID(), id: w.serverRand.Uint64()}
+	n.role = role{primary: n.role.primary, runID: n.w.newRunID(), id: n.w.serverRand.Uint64()}
+	if n.w.spec.Sentinel == nil {
+		n.setPrimary(nil) // its file does not say whom to follow
+	}
 	n.cronLater(0)
 }

@@ -203,7 +203,7 @@ func (p *peerConn) carryOut(a sentinel.Action) sentinel.Answer {
 	case sentinel.Publish:
 		n.publish(a.Hello)
 	case sentinel.ReplicaOf:
-		n.replicaOf(h.w.model(a.Primary), p)
+		n.obey(h.w.node(a.Primary), p)
 	case sentinel.Open, sentinel.Close, sentinel.Ping, sentinel.AskDown:
 	}
 	return answer

@@ -674,12 +674,11 @@ func (w *World) openIdle() {
 	}
 }
 
-// leadServers lets a server be the primary, and the others that run follow it.
-func (w *World) leadServers(primary *Host) {
-	primary.process().server.Follow("")
-	for _, h := range w.nodes {
-		if h != primary {
-			h.runOrDefer(func() { h.process().server.Follow(primary.name) })
-		}
+// follow implements service.
+func (p *serverProcess) follow(primary *Host) {
+	if primary == nil {
+		p.server.Follow("")
+	} else {
+		p.server.Follow(primary.name)
 	}
 }

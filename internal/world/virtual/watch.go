@@ -2,6 +2,8 @@ package virtual
 
 import (
 	"cmp"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/history"
@@ -135,13 +137,31 @@ func (o *watch) Pushed(key, element string) {
 }
 
 // recordFound records the keys that a node has when its observation begins, which it has just swept.
-func (o *watch) recordFound(m *model.Memory) {
+func (o *watch) recordFound(m *model.Memory) { o.recordCopied(nil, m) }
+
+// recordCopied records what is other than before on a node that has copied another's data.
+func (o *watch) recordCopied(before []model.Item, m *model.Memory) {
 	if o == nil || o.key == "" {
 		return
+	}
+	in := func(list []model.Item, it *model.Item) int {
+		return slices.IndexFunc(list, func(other model.Item) bool { return other.Key == it.Key })
+	}
+	for i := range before {
+		switch it := &before[i]; {
+		case it.IsList || in(m.Items, it) >= 0:
+		case it.Expires > 0 && it.Expires <= m.Milliseconds():
+			o.Expired(it)
+		default:
+			o.Deleted(it)
+		}
 	}
 	for i := range m.Items {
 		it := &m.Items[i]
 		if it.IsList || !o.isWatched(it.Key) {
+			continue
+		}
+		if was := in(before, it); was >= 0 && reflect.DeepEqual(before[was], *it) {
 			continue
 		}
 		var ttl time.Duration

@@ -46,8 +46,7 @@ type World struct {
 	// links are those of clients to nodes, peerLinks all others, in a fixed order.
 	links     []*clientLink
 	peerLinks []*peerLink
-	followers []*follower
-	// serverRand draws what servers draw that sentinels watch.
+	// serverRand draws what servers draw that follow one another.
 	sentinels  []*sentinelProcess
 	serverRand *rand.PCG
 	// watchers are the sentinels that are servers.
@@ -174,7 +173,7 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 	if w.begins = begins(&spec, w.net); w.guests == nil {
 		w.wallZero = w.begins
 	}
-	w.nodes, w.links, w.peerLinks, w.followers, w.sentinels, w.watchers = w.nodes[:0], w.links[:0], nil, nil, nil, nil
+	w.nodes, w.links, w.peerLinks, w.sentinels, w.watchers = w.nodes[:0], w.links[:0], nil, nil, nil
 	w.modelsUsed, w.linksUsed, w.connections, w.store = 0, 0, 0, nil
 	if err := w.openNodes(); err != nil {
 		return err
@@ -193,16 +192,14 @@ func (w *World) open(ctx context.Context, spec world.Spec) error {
 		w.consensus = w.newNode(world.Consensus, world.AOFAlways)
 		w.consensus.watch.key = ""
 	}
-	if spec.Sentinel != nil {
+	if spec.Replicated {
 		w.serverRand = w.draws.of(serverPart)
 	}
-	if spec.Sentinel != nil && w.servers == nil {
+	if spec.Replicated && w.servers == nil {
 		w.assignRoles()
+	}
+	if spec.Sentinel != nil && w.servers == nil {
 		w.startSentinels()
-	} else if spec.Replicated && w.servers == nil {
-		for _, n := range w.nodes[1:] {
-			w.follow(w.nodes[0].model(), n.model())
-		}
 	}
 	return w.openClients()
 }

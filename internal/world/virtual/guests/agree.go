@@ -106,8 +106,10 @@ func changesOf(h *history.History) (nodes []string, of map[string][]change) {
 // model may not have come to it.
 func Compare(models, servers *history.History, replicated bool) (a Agreement) {
 	if replicated {
-		if a.Drawn = whatIsDrawn(models); a.Drawn == "" {
-			a.Drawn = whatIsDrawn(servers)
+		for _, h := range []*history.History{models, servers} {
+			if what := whatIsDrawn(h); what != "" && a.Drawn != drawsElected {
+				a.Drawn = what
+			}
 		}
 	}
 	nodes, want := changesOf(models)
@@ -134,7 +136,7 @@ func whatIsDrawn(h *history.History) (what string) {
 	for i := range h.Events {
 		e := &h.Events[i]
 		switch {
-		case e.F == history.Sentinel && e.Value.Detail() == sentinel.SwitchMaster:
+		case e.F == history.Sentinel && e.Value.Detail() == sentinel.ElectedLeader:
 			return drawsElected
 		case e.F == history.FaultBegin:
 			if partsServers(e.Value.Impact(), h.Header.Nodes) {
@@ -176,13 +178,13 @@ func endOf(h *history.History) time.Duration {
 	return h.Events[len(h.Events)-1].Time
 }
 
-// atTheEnd is for how long before the end of a run what a primary sends may still be under way.
-const atTheEnd = 10 * time.Millisecond
+// underWay is for how long what a primary sends may be under way.
+const underWay = 10 * time.Millisecond
 
 // restCame reports that all of the rest came from the node's primary, as the run ended.
 func (c *changed) restCame() bool {
 	return c.replicated &&
-		!slices.ContainsFunc(c.list, func(x change) bool { return x.client != "" || x.key == "" || x.at < c.end-atTheEnd })
+		!slices.ContainsFunc(c.list, func(x change) bool { return x.client != "" || x.key == "" || x.at < c.end-underWay })
 }
 
 // ranOut reports that a key ended by no client: it ran out, and who follows a primary deletes it when that does.
@@ -191,13 +193,13 @@ func (c *change) ranOut() bool {
 }
 
 // gaveWay reports that a primary sent the end of a key, which is the first change, and set the key anew: a server sends its replicas both
-// as one.
+// as one, and a replica that copies its data tells of what it has then.
 func (c *changed) gaveWay() bool {
 	if !c.replicated || len(c.list) < 2 {
 		return false
 	}
 	ended, set := &c.list[0], &c.list[1]
-	return ended.ranOut() && set.f == history.KeySet && set.client == "" && set.key == ended.key && set.at == ended.at
+	return ended.ranOut() && set.f == history.KeySet && set.client == "" && set.key == ended.key && set.at <= ended.at+underWay
 }
 
 func (a *Agreement) compare(node string, want, got changed) (differs string) {
@@ -218,7 +220,10 @@ func (a *Agreement) compare(node string, want, got changed) (differs string) {
 		case g.f == history.KeySet && want.gaveWay():
 			want.list = want.list[1:]
 			continue
-		case w == nil && got.restCame():
+		case w != nil && w.f == history.KeySet && got.gaveWay():
+			got.list = got.list[1:]
+			continue
+		case want.restCame() && got.restCame():
 			return ""
 		case w == nil:
 			return fmt.Sprintf("%s: %v, and nothing more on a model", node, g)

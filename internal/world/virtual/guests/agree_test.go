@@ -94,7 +94,10 @@ func TestCompareReplicas(t *testing.T) {
 		"a node":                      {[]string{set, "node-down - - 40", end("41")}, []string{set, end("41")}, false},
 		"gone and set at once":        {[]string{set, deleted, next}, []string{set, next}, true},
 		"gone and set by a client":    {[]string{set, deleted, "key-set y c2 40"}, []string{set, "key-set y c2 40"}, false},
-		"gone, and set later":         {[]string{set, "key-deleted x - 30", next}, []string{set, next}, false},
+		"gone and set on servers":     {[]string{set, next}, []string{set, deleted, next}, true},
+		"both are under way":          {[]string{set, deleted, end("41")}, []string{set, next, end("41")}, true},
+		"one of two is under way":     {[]string{set, "key-deleted x - 20", end("41")}, []string{set, next, end("41")}, false},
+		"gone, and set later":         {[]string{set, "key-deleted x - 20", next, end("60")}, []string{set, next, end("60")}, false},
 		"gone and set at once: twice": {[]string{set, deleted, next}, []string{set, deleted, next}, true},
 	} {
 		if got := Compare(changes(t, test.models...), changes(t, test.servers...), true); (got.Differs == "") != test.same || got.Drawn != "" {
@@ -119,7 +122,7 @@ func TestCompareWhatIsDrawn(t *testing.T) {
 		independent bool
 		want        string
 	}{
-		"an election":               {event: history.ToldBySentinel("s1", "+switch-master", "B", 1), want: drawsElected},
+		"an election":               {event: history.ToldBySentinel("s1", "+elected-leader", "B", 1), want: drawsElected},
 		"no election":               {event: history.ToldBySentinel("s1", "+sdown", "B", 1)},
 		"a node is killed":          {event: begins(history.Kills, []string{"A"}), want: drawsAgain},
 		"a node is promoted":        {event: begins(history.Promotes, []string{"B"})},

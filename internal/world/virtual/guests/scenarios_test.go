@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/redis/command"
@@ -124,6 +125,46 @@ faults: [{at: 0s, promote: {node: B}}, {at: 100ms, promote: {node: B}}]
 		t.Fatal(err)
 	}
 	(&try{scenario: s.Name, variant: s.Variants[0], seed: 1, options: Options{Server: server}}).twice(t)
+}
+
+// TestPromotionsAgreeWithServers: after a promotion a replica asks for what it misses, and for a copy where it has what its new primary has
+// not. The same happens to keys with models and with real servers, on each node.
+func TestPromotionsAgreeWithServers(t *testing.T) {
+	server := redis(t)
+	s, err := scenario.Parse("", []byte(`name: promotions
+lock: {algorithm: set-nx-px, ttl: 4s}
+nodes: {topology: replicated, count: 3}
+workload: {clients: 2, sections: 2, think: 300ms}
+variants:
+  nothing-missing:
+    faults: [{on: {client: c1, point: acquired}, promote: {node: B}}]
+  lacks-the-lock:
+    faults: [{at: 0s, hold: {replica: B}}, {on: {client: c1, point: acquired}, promote: {node: B}}]
+  the-primary-is-dead:
+    faults: [{on: {client: c1, point: acquired}, kill: {node: A}}, {after: {fault: 1}, promote: {node: B}}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range s.Variants {
+		for seed := range uint64(suite.Amount(t, 20, 4)) {
+			a := &try{scenario: s.Name, variant: v, seed: seed, options: Options{Server: server}}
+			out, _, err := a.run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			engine := virtual.Engine{Step: time.Microsecond}
+			defer engine.Close()
+			onModels, err := runner.Run(runner.Config{Scenario: s.Name, Variant: v, Seed: seed, World: "virtual",
+				Open: func(spec world.Spec) (world.World, error) { return engine.Open(context.Background(), spec) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := Compare(onModels.History, out.History, true); got.Differs != "" || got.Changes < 6 {
+				t.Errorf("%s, seed %d: %+v", v.Name, seed, got)
+			}
+		}
+	}
 }
 
 // TestModelsAgreeWithServers judges runs with models and with real servers, seed by seed.

@@ -307,14 +307,6 @@ func (p *peerConn) forget() {
 	p.link.conns = slices.DeleteFunc(p.link.conns, func(o *peerConn) bool { return o == p })
 }
 
-// endDelay is how long its end is kept back before its opener sees it.
-func (p *peerConn) endDelay() time.Duration {
-	if late := p.link.directions[answers].EndDelay(&p.flows[answers]); late < link.Never {
-		return late
-	}
-	return 0
-}
-
 // breakAll breaks all connections.
 func (x *peerLink) breakAll() {
 	for _, p := range slices.Clone(x.conns) {

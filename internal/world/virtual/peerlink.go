@@ -296,8 +296,12 @@ func (p *peerConn) sendEnd() {
 func (p *peerConn) closeAtOpener() {
 	was := p.closed
 	p.forget()
-	if !was && p.onEnd != nil {
-		p.link.w.s.after(p.link.delay, p.onEnd)
+	switch w := p.link.w; {
+	case was || p.onEnd == nil:
+	case w.ordersPeerLinks(): // when that arrives is not decided in time
+		p.onEnd()
+	default:
+		w.s.after(p.link.delay, p.onEnd)
 	}
 }
 

@@ -241,7 +241,7 @@ func (f *follower) ended() {
 	n := f.primary
 	n.followers = slices.DeleteFunc(slices.Clone(n.followers), func(o *follower) bool { return o == f }) // others go through it
 	n.refreshGood()
-	if f.w.ordersPeerLinks() {
+	if f.w.ordersPeerLinks() && f.replica.role.follows == f {
 		f.replica.inThisLife(replicationCron, func() {
 			f.replica.lostPrimary(f)
 			f.replica.connectAgain()

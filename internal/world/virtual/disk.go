@@ -36,7 +36,7 @@ func (d *disk) started(n *redisModel, now int64, keep world.Keep) {
 	d.last = now / second
 	d.savesLater = n.persistence == world.RDB || n.persistence == world.AOFEverysec
 	d.dirty, d.syncedTo = false, 0
-	if keep != world.KeepData && keep != world.KeepTorn || n.persistence != world.AOFEverysec || d.log.synced > d.log.all {
+	if keep != world.KeepData && keep != world.KeepTorn || n.persistence != world.AOFEverysec || d.log.kept && d.log.synced == d.log.all {
 		d.save(n)
 	}
 }

@@ -510,6 +510,23 @@ func TestPersistence(t *testing.T) {
 	}
 }
 
+// What was torn off an append-only file is lost, though it had been synced: a power cut does not bring it back.
+func TestPowerCutAfterATornWrite(t *testing.T) {
+	w := small(t, func(s *world.Spec) {
+		s.Nodes[0].Persistence, s.Needs = world.AOFEverysec, append(s.Needs, world.TearPower)
+	})
+	inClient(w, "c1", func(e *env) {
+		do(e, command.Set("lock", "mine", time.Minute))
+		e.Sleep(2 * time.Second)
+		for _, keep := range []world.Keep{world.KeepTorn, world.KeepSynced} {
+			_ = w.Kill("A")
+			if err := w.Restart("A", keep); err != nil || held(w, "A") != "" {
+				t.Errorf("%s: it has %q, %v", keep, held(w, "A"), err)
+			}
+		}
+	})
+}
+
 func TestNodeClocks(t *testing.T) {
 	w := small(t, nil)
 	set := func(f world.ClockFault) {

@@ -32,7 +32,7 @@ func TestFindsAreHeldAgainstServers(t *testing.T) {
 		"another order": {on("", "A: this, and that on a model", checker.Violated, 0),
 			"real servers differ from the model: A: this, and that on a model", true, false},
 		"another verdict": {on("", "", checker.Holds, 0), "real servers differ from the model: exclusive-lease is holds there", false, false},
-		"drawn":           {drawn(2, checker.Violated),
+		"drawn": {drawn(2, checker.Violated),
 			"real servers show it, too, with seed 5, where keys changed otherwise: they draw whom sentinels elect", true, true},
 		"drawn, and never so": {drawn(10, checker.Holds),
 			"real servers, which draw whom sentinels elect, did not show it in 10 runs", false, false},

@@ -134,14 +134,7 @@ func (n *redisModel) askProgress(f *follower) {
 		return
 	}
 	f.conn.transmit(answers, func() {
-		if !f.replica.up || f.replica.paused {
-			return
-		}
-		at := f.applied
-		f.conn.transmit(requests, func() {
-			f.acked = max(f.acked, at)
-			n.unblockAll()
-		})
+		f.replica.runOrDefer(f.acknowledge)
 	})
 }
 

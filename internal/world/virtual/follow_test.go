@@ -452,3 +452,129 @@ func TestReplicasUnderAnOrder(t *testing.T) {
 		}
 	})
 }
+
+// TestWaitAfterAReplicaConnectedAnew: what a replica had before its connection broke, it has to acknowledge anew.
+func TestWaitAfterAReplicaConnectedAnew(t *testing.T) {
+	w := replicated(t)
+	inClient(w, "c1", func(e *env) {
+		do(e, command.Set("lock", "mine", time.Minute))
+		e.Sleep(10 * time.Millisecond)
+		for _, name := range []string{"B", "C"} {
+			w.model(name).role.follows.conn.breakUp()
+		}
+		e.Sleep(5 * time.Millisecond)
+		for _, name := range []string{"B", "C"} {
+			onReplica(t, w, world.Disturbance{Kind: world.Hold}, name)
+		}
+		if r, took := do(e, command.Wait(2, 50*time.Millisecond)); r.Int != 0 || took < 50*time.Millisecond {
+			t.Errorf("%d replicas acknowledged after %v, over links that are held", r.Int, took)
+		}
+	})
+}
+
+// TestWaitForAPausedReplica: it acknowledges as soon as it goes on.
+func TestWaitForAPausedReplica(t *testing.T) {
+	w := replicated(t)
+	inClient(w, "c1", func(e *env) {
+		_ = w.Pause("B")
+		do(e, command.Set("lock", "mine", time.Minute))
+		w.Go(func() { w.Sleep(100 * time.Millisecond); _ = w.Resume("B") })
+		if r, took := do(e, command.Wait(2, 2*time.Second).Within(3*time.Second)); r.Int != 2 || took > 110*time.Millisecond {
+			t.Errorf("%d replicas acknowledged after %v", r.Int, took)
+		}
+	})
+}
+
+// TestChangesWithoutTheirCopy: a replica that stood still while the connection broke over which a copy came, and then changes, has neither.
+func TestChangesWithoutTheirCopy(t *testing.T) {
+	w := replicated(t)
+	inClient(w, "c1", func(e *env) {
+		do(e, command.Set("lock", "old", time.Minute))
+		e.Sleep(10 * time.Millisecond)
+		_ = w.Kill("A")
+		_ = w.Restart("A", world.KeepNothing)
+		b := w.model("B")
+		for n := w.model("A"); !slices.ContainsFunc(n.followers, func(f *follower) bool { return f.replica == b }); {
+			e.Sleep(10 * time.Microsecond)
+		}
+		_ = w.Pause("B") // its copy is being made
+		e.Sleep(10 * time.Millisecond)
+		do(e, command.Set("other", "new", time.Minute))
+		e.Sleep(10 * time.Millisecond)
+		b.role.follows.link.breakAll()
+		e.Sleep(10 * time.Millisecond)
+		if _ = w.Resume("B"); len(b.memory.Items) != 1 || held(w, "B") != "old" {
+			t.Errorf("B has %+v", b.memory.Items)
+		}
+		e.Sleep(2 * replicationCron)
+		if len(b.memory.Items) != 1 || b.memory.Items[0].Key != "other" {
+			t.Errorf("B has %+v in the end", b.memory.Items)
+		}
+	})
+}
+
+// TestStaleAnswerUnderAnOrder: what a primary arranges with a replica is nothing to one that follows another by then.
+func TestStaleAnswerUnderAnOrder(t *testing.T) {
+	engine := Engine{Order: firstStep{}}
+	defer engine.Close()
+	w, err := engine.Open(context.Background(), replicated(t).spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	inClient(w, "c1", func(e *env) {
+		do(e, command.Set("lock", "mine", time.Minute))
+		e.Sleep(10 * time.Millisecond)
+		_ = w.Promote("B")
+		e.Sleep(10 * time.Millisecond)
+		_ = w.Pause("B")
+		w.model("C").role.follows.conn.breakUp() // C asks B again
+		e.Sleep(3 * time.Second)
+		_ = w.Pause("C")
+		_ = w.Promote("A")
+		_ = w.Resume("B")
+		_ = w.Resume("C")
+		e.Sleep(10 * time.Millisecond)
+		if a, c := w.model("A"), w.model("C"); c.role.primary != a || c.role.id != a.role.id {
+			t.Errorf("C has the data of %x and follows A, which has %x", c.role.id, a.role.id)
+		}
+	})
+}
+
+// TestReplicasHaveListsOfTheirOwn: what is pushed to a list on one node does not show on another.
+func TestReplicasHaveListsOfTheirOwn(t *testing.T) {
+	w := replicated(t)
+	inClient(w, "c1", func(e *env) {
+		push := func(node, element string) {
+			n := w.model(node)
+			n.seeClock()
+			n.atOnce(func() { n.memory.RPush("list", element) })
+		}
+		for _, element := range []string{"1", "2", "3"} {
+			push("A", element)
+		}
+		e.Sleep(10 * time.Millisecond)
+		_ = w.Pause("A")
+		_ = w.Promote("B")
+		push("B", "new")
+		push("A", "old")
+		if got := w.model("B").memory.LRange("list"); !slices.Equal(got, []string{"1", "2", "3", "new"}) {
+			t.Errorf("B has %q", got)
+		}
+	})
+}
+
+// TestPromotionWhileANodeStarts: a node that is not up yet is told nothing, and comes back as one of its own.
+func TestPromotionWhileANodeStarts(t *testing.T) {
+	w := replicated(t)
+	inClient(w, "c1", func(e *env) {
+		_ = w.Kill("C")
+		w.Go(func() { _ = w.Restart("C", world.KeepNothing) })
+		e.Sleep(3 * time.Millisecond)
+		_ = w.Promote("B")
+		e.Sleep(5 * time.Second)
+		if p := w.model("C").role.primary; p != nil {
+			t.Errorf("C follows %s", p.name)
+		}
+	})
+}

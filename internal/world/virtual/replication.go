@@ -82,7 +82,7 @@ func (f *follower) sendChanges() {
 // apply does a change on the replica.
 func (f *follower) apply(c change) {
 	r := f.replica
-	if c.offset != f.applied+1 || r.role.follows != f {
+	if !f.up || c.offset != f.applied+1 || r.role.follows != f {
 		return
 	}
 	f.applied = c.offset
@@ -116,6 +116,7 @@ func (n *redisModel) applyDeletion(key string) {
 // applyItem makes a key what it is at the primary.
 func (n *redisModel) applyItem(item model.Item) {
 	m := &n.memory
+	item.List = slices.Clip(item.List) // both append to it
 	i := slices.IndexFunc(m.Items, func(it model.Item) bool { return it.Key == item.Key })
 	if i < 0 {
 		m.Items = append(m.Items, item)
@@ -168,11 +169,11 @@ func (w *World) Promote(name string) error {
 	return nil
 }
 
-// lead makes a node the primary of all others.
+// lead makes a node the primary of all others that are up.
 func (w *World) lead(primary *Host) {
 	primary.service.follow(nil)
 	for _, h := range w.nodes {
-		if h != primary {
+		if h != primary && h.up {
 			h.runOrDefer(func() { h.service.follow(primary) })
 		}
 	}

@@ -43,7 +43,7 @@ const waitFails = "ERR WAIT cannot be used with replica instances. Please also n
 // for a copy that it sends: it makes one after the other.
 const (
 	replicationCron = time.Second
-	fullSyncTakes   = 15 * time.Millisecond
+	fullSyncTakes   = 200 * time.Microsecond
 )
 
 // assignRoles makes the first server the primary, whom the others follow.
@@ -268,7 +268,11 @@ func (f *follower) arrange(send func(do func()), at *Host, do func()) {
 	}
 	carries := func(dir int) bool { return f.link.directions[dir].CanOpen(peerMessageSize) }
 	if at.up && carries(requests) && carries(answers) {
-		at.runOrDefer(do)
+		at.runOrDefer(func() {
+			if !f.conn.silent {
+				do()
+			}
+		})
 	} else {
 		f.conn.closeAtServer()
 	}
@@ -299,7 +303,7 @@ func (n *redisModel) psync(f *follower, id uint64, offset int64) {
 	}
 	n.followers = append(n.followers, f)
 	if id == r.id && offset <= n.memory.Writes || id == r.secondID && offset <= r.secondEnd {
-		f.sent, f.acked, f.connected = offset, offset, true
+		f.sent, f.connected = offset, true
 		f.online, f.heard = true, n.unixtime()
 		n.refreshGood()
 		now := r.id
@@ -366,6 +370,10 @@ func (f *follower) load(s snapshot) {
 	n.role.id, n.role.secondID = s.id, 0
 	before := n.memory.Items
 	n.memory.Items, n.memory.Writes, n.backlog = slices.Clone(s.items), s.offset, s.backlog
+	for i := range n.memory.Items {
+		it := &n.memory.Items[i]
+		it.List = slices.Clip(it.List) // both append to it
+	}
 	n.seeClock()
 	n.watch.recordCopied(before, &n.memory)
 	n.disk.wrote(n, n.memory.Now)

@@ -178,8 +178,9 @@ func endOf(h *history.History) time.Duration {
 	return h.Events[len(h.Events)-1].Time
 }
 
-// underWay is for how long what a primary sends may be under way.
-const underWay = 10 * time.Millisecond
+// underWay is for how long nobody may see what a primary sends: it is under way, or a replica has copied its data, and its journal begins
+// anew at its next look at its children, of which there are ten a second.
+const underWay = 110 * time.Millisecond
 
 // restCame reports that all of the rest came from the node's primary, as the run ended.
 func (c *changed) restCame() bool {

@@ -80,7 +80,7 @@ func TestCompare(t *testing.T) {
 
 // What a primary has done may be on its way to a replica when a run ends, and a key that has run out is gone and set at once.
 func TestCompareReplicas(t *testing.T) {
-	set, deleted, next := "key-set x - 10", "key-deleted x - 40", "key-set y - 40"
+	set, deleted, next, later := "key-set x - 10", "key-deleted x - 40", "key-set y - 40", "key-set y - 140"
 	end := func(at string) string { return "phase x - " + at }
 	for name, test := range map[string]struct {
 		models, servers []string
@@ -88,16 +88,16 @@ func TestCompareReplicas(t *testing.T) {
 	}{
 		"under way on servers":        {[]string{set, deleted, end("41")}, []string{set, end("41")}, true},
 		"under way on a model":        {[]string{set, end("41")}, []string{set, deleted, end("41")}, true},
-		"it had time on servers":      {[]string{set, deleted, end("60")}, []string{set, end("60")}, false},
-		"it had time on a model":      {[]string{set, end("60")}, []string{set, deleted, end("60")}, false},
+		"it had time on servers":      {[]string{set, deleted, end("160")}, []string{set, end("160")}, false},
+		"it had time on a model":      {[]string{set, end("160")}, []string{set, deleted, end("160")}, false},
 		"of a client":                 {[]string{set, "key-deleted x c1 40", end("41")}, []string{set, end("41")}, false},
 		"a node":                      {[]string{set, "node-down - - 40", end("41")}, []string{set, end("41")}, false},
 		"gone and set at once":        {[]string{set, deleted, next}, []string{set, next}, true},
 		"gone and set by a client":    {[]string{set, deleted, "key-set y c2 40"}, []string{set, "key-set y c2 40"}, false},
 		"gone and set on servers":     {[]string{set, next}, []string{set, deleted, next}, true},
 		"both are under way":          {[]string{set, deleted, end("41")}, []string{set, next, end("41")}, true},
-		"one of two is under way":     {[]string{set, "key-deleted x - 20", end("41")}, []string{set, next, end("41")}, false},
-		"gone, and set later":         {[]string{set, "key-deleted x - 20", next, end("60")}, []string{set, next, end("60")}, false},
+		"one of two is under way":     {[]string{set, "key-deleted x - 20", end("140")}, []string{set, next, end("140")}, false},
+		"gone, and set later":         {[]string{set, "key-deleted x - 20", later, end("300")}, []string{set, later, end("300")}, false},
 		"gone and set at once: twice": {[]string{set, deleted, next}, []string{set, deleted, next}, true},
 	} {
 		if got := Compare(changes(t, test.models...), changes(t, test.servers...), true); (got.Differs == "") != test.same || got.Drawn != "" {

@@ -16,10 +16,10 @@ type Locker interface {
 	WithContext(ctx context.Context, name string) (context.Context, context.CancelFunc, error)
 }
 
-// Failed counts commands whose reply did not arrive.
+// Failed counts commands whose reply did not arrive, or was an error.
 type Failed struct{ n atomic.Int64 }
 
-// Count takes in the error of a command that is none of the server's. The end of the grant cancels a renewal; that says nothing of the
+// Count takes in the error of a command. The end of the grant cancels a renewal; that says nothing of the
 // release.
 func (f *Failed) Count(err error) {
 	if err != nil && !errors.Is(err, context.Canceled) {

@@ -48,7 +48,7 @@ func option(s adapter.Setup) (o rueidis.ClientOption, err error) {
 	return o, err
 }
 
-// watched counts commands whose reply did not arrive.
+// watched counts commands whose reply did not arrive, or was an error.
 type watched struct {
 	rueidis.Client
 	failed *contextlock.Failed
@@ -56,6 +56,10 @@ type watched struct {
 
 func (w watched) Do(ctx context.Context, c rueidis.Completed) rueidis.RedisResult {
 	r := w.Client.Do(ctx, c)
-	w.failed.Count(r.NonRedisError())
+	err := r.Error()
+	if e, is := rueidis.IsRedisErr(err); is && (e.IsNil() || e.IsNoScript()) { // the client sends the script then
+		err = nil
+	}
+	w.failed.Count(err)
 	return r
 }

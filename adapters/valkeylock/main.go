@@ -48,7 +48,7 @@ func option(s adapter.Setup) (o valkey.ClientOption, err error) {
 	return o, err
 }
 
-// watched counts commands whose reply did not arrive.
+// watched counts commands whose reply did not arrive, or was an error.
 type watched struct {
 	valkey.Client
 	failed *contextlock.Failed
@@ -56,6 +56,10 @@ type watched struct {
 
 func (w watched) Do(ctx context.Context, c valkey.Completed) valkey.ValkeyResult {
 	r := w.Client.Do(ctx, c)
-	w.failed.Count(r.NonValkeyError())
+	err := r.Error()
+	if e, is := valkey.IsValkeyErr(err); is && (e.IsNil() || e.IsNoScript()) { // the client sends the script then
+		err = nil
+	}
+	w.failed.Count(err)
 	return r
 }

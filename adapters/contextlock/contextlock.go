@@ -19,10 +19,15 @@ type Locker interface {
 // Failed counts commands whose reply did not arrive, or was an error.
 type Failed struct{ n atomic.Int64 }
 
-// Count takes in the error of a command. The end of the grant cancels a renewal; that says nothing of the
-// release.
+// Count takes in the error of a command. The end of the grant cancels a renewal; that says nothing of the release. An answer of nothing
+// is no error, and a script that the server does not know is sent whole then.
 func (f *Failed) Count(err error) {
-	if err != nil && !errors.Is(err, context.Canceled) {
+	var answer interface {
+		IsNil() bool
+		IsNoScript() bool
+	}
+	harmless := errors.As(err, &answer) && (answer.IsNil() || answer.IsNoScript())
+	if err != nil && !harmless && !errors.Is(err, context.Canceled) {
 		f.n.Add(1)
 	}
 }

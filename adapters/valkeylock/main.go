@@ -56,10 +56,6 @@ type watched struct {
 
 func (w watched) Do(ctx context.Context, c valkey.Completed) valkey.ValkeyResult {
 	r := w.Client.Do(ctx, c)
-	err := r.Error()
-	if e, is := valkey.IsValkeyErr(err); is && (e.IsNil() || e.IsNoScript()) { // the client sends the script then
-		err = nil
-	}
-	w.failed.Count(err)
+	w.failed.Count(r.Error())
 	return r
 }

@@ -1,12 +1,10 @@
 // Package contextlock is what the lock programs of rueidislock and valkeylock share: a lock that is held while a context lasts, and whose
-// release hides errors.
+// release says nothing.
 package contextlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/redlock-sim/redlock-sim/adapter"
 )
@@ -16,43 +14,17 @@ type Locker interface {
 	WithContext(ctx context.Context, name string) (context.Context, context.CancelFunc, error)
 }
 
-// Failed counts commands whose reply did not arrive, or was an error.
-type Failed struct{ n atomic.Int64 }
-
-// Count takes in the error of a command. The end of the grant cancels a renewal; that says nothing of the release. An answer of nothing
-// is no error, and a script that the server does not know is sent whole then.
-func (f *Failed) Count(err error) {
-	var answer interface {
-		IsNil() bool
-		IsNoScript() bool
-	}
-	harmless := errors.As(err, &answer) && (answer.IsNil() || answer.IsNoScript())
-	if err != nil && !harmless && !errors.Is(err, context.Canceled) {
-		f.n.Add(1)
-	}
-}
-
-// shared is what all clients of a process have in common.
-type shared struct {
-	Locker
-	failed Failed
-}
-
 // Open has all clients of a process use one locker.
-func Open(s adapter.Setup, locker func(failed *Failed) (Locker, error)) (adapter.Acquire, error) {
-	all, err := adapter.Once(s, func() (all *shared, err error) {
-		all = new(shared)
-		all.Locker, err = locker(&all.failed)
-		return all, err
-	})
+func Open(s adapter.Setup, locker func() (Locker, error)) (adapter.Acquire, error) {
+	all, err := adapter.Once(s, locker)
 	if err != nil {
 		return nil, err
 	}
-	return acquire(all, s.Key, &all.failed), nil
+	return acquire(all, s.Key), nil
 }
 
 // acquire asks a locker for a key.
-func acquire(locker Locker, key string, failed *Failed) adapter.Acquire {
+func acquire(locker Locker, key string) adapter.Acquire {
 	return func(ctx context.Context) (adapter.Grant, error) {
 		// The lock lasts as long as the context with which it was asked for. So ctx itself,
 		// which ends with the wait, will not do.
@@ -65,12 +37,8 @@ func acquire(locker Locker, key string, failed *Failed) adapter.Acquire {
 			return adapter.Grant{}, err // it hides what became of its last attempts: may be held
 		}
 		release := func(context.Context) error {
-			lost, before := held.Err() != nil, failed.n.Load()
-			unlock() // waits, but hides errors
+			unlock() // waits, and says nothing
 			cancel()
-			if lost || failed.n.Load() != before {
-				return errors.New("the key may stay")
-			}
 			return nil
 		}
 		return adapter.Grant{Lost: held.Done(), Release: release}, nil

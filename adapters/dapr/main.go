@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,7 +30,7 @@ func main() {
 	flag.Parse()
 	p := adapter.Program{Name: "dapr", Version: adapter.ModuleVersion("github.com/dapr/components-contrib"),
 		Homepage: "https://github.com/dapr/components-contrib", About: "lock.redis; client go-redis, the timeouts and retries of the component",
-		Class: "single", Keys: []string{"{key}"}, Can: []string{"owner", "setup-again", "cancel"}, TTLMin: 1000, TTLStep: 1000}
+		Class: "single", Keys: []string{"{key}"}, Can: []string{"owner", "sentinel", "setup-again", "cancel"}, TTLMin: 1000, TTLStep: 1000}
 	if *tuned {
 		p.Name, p.About = "dapr-tuned", "lock.redis; client go-redis, the timeout of setup, redisMaxRetries -1"
 	}
@@ -37,7 +38,7 @@ func main() {
 }
 
 func open(s adapter.Setup) (adapter.Acquire, error) {
-	if len(s.Nodes) != 1 || s.Nodes[0].TLS != nil {
+	if len(s.Sentinels) == 0 && (len(s.Nodes) != 1 || s.Nodes[0].TLS != nil) {
 		return nil, fmt.Errorf("it has one node without TLS, not %d", len(s.Nodes))
 	}
 	c := &component{setup: s}
@@ -61,8 +62,18 @@ func (c *component) store() (lock.Store, error) {
 	if c.made != nil {
 		return c.made, nil
 	}
-	n, made := c.setup.Nodes[0], redis.NewStandaloneRedisLock(logger.NewLogger("dapr"))
-	told := map[string]string{"redisHost": n.Addr(), "redisUsername": n.Username, "redisPassword": n.Password}
+	made := redis.NewStandaloneRedisLock(logger.NewLogger("dapr"))
+	var told map[string]string
+	if sentinels := c.setup.Sentinels; len(sentinels) > 0 {
+		var at []string
+		for _, n := range sentinels {
+			at = append(at, n.Addr())
+		}
+		told = map[string]string{"redisHost": strings.Join(at, ","), "failover": "true", "sentinelMasterName": c.setup.Master}
+	} else {
+		n := c.setup.Nodes[0]
+		told = map[string]string{"redisHost": n.Addr(), "redisUsername": n.Username, "redisPassword": n.Password}
+	}
 	if *tuned {
 		told["redisMaxRetries"] = "-1"
 		for _, name := range []string{"dialTimeout", "readTimeout", "writeTimeout"} {

@@ -5,6 +5,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.redisson.Redisson;
 import org.redisson.RedissonRedLock;
+import org.redisson.api.RFencedLock;
 import org.redisson.api.RLock;
 import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RedissonClient;
@@ -12,14 +13,14 @@ import org.redisson.config.Config;
 import org.redisson.connection.ConnectionListener;
 
 /** The lock program of Redisson's RLock, with a lease. --watchdog: its watchdog renews it; --reenter: so, and each holder enters it twice; --fair: its fair
- *  lock, with a lease; --redlock: RedissonRedLock over the nodes, with a lease; --multi: a lock over two names, with a lease in seconds; --permits: its
- *  semaphore whose permits have a lease; --read-write: its lock with readers and writers, with a lease. */
+ *  lock, with a lease; --redlock: RedissonRedLock over the nodes, with a lease; --multi: a lock over two names, with a lease in seconds; --fenced: its lock with
+ *  fencing tokens, with a lease; --permits: its semaphore whose permits have a lease; --read-write: its lock with readers and writers, with a lease. */
 final class RedissonProgram {
     static final AtomicLong BROKE = new AtomicLong(); // connections
 
     public static void main(String[] args) {
         var flags = List.of(args);
-        String kind = flags.contains("--permits") ? "RPermitExpirableSemaphore" : flags.contains("--read-write") ? "RReadWriteLock" : flags.contains("--multi") ? "MultiLock" : flags.contains("--redlock") ? "RedLock" : flags.contains("--fair") ? "fair lock" : "RLock";
+        String kind = flags.contains("--permits") ? "RPermitExpirableSemaphore" : flags.contains("--read-write") ? "RReadWriteLock" : flags.contains("--multi") ? "MultiLock" : flags.contains("--redlock") ? "RedLock" : flags.contains("--fair") ? "fair lock" : flags.contains("--fenced") ? "RFencedLock" : "RLock";
         boolean renews = flags.contains("--watchdog") || flags.contains("--reenter");
         boolean multi = kind.equals("MultiLock"), quorum = kind.equals("RedLock");
         boolean permits = kind.equals("RPermitExpirableSemaphore");
@@ -31,6 +32,8 @@ final class RedissonProgram {
         else if (kind.equals("fair lock")) program.can("fair", "sentinel", "cluster", "wakes");
         else program.can("sentinel", "cluster");
         if (renews) program.can("renew");
+        if (kind.equals("RFencedLock")) program.can("token");
+        if (!permits) program.can("one-object");
         if (!multi) program.can("cancel"); // lock() of the MultiLock cannot be interrupted
         if (kind.equals("RLock")) program.can("wakes", "clients");
         SimAdapter.serve(program.with("homepage", "https://github.com/redisson/redisson").with("about", "Redisson's own client with its defaults, but for two threads each of its own and of Netty"), setup -> {
@@ -40,15 +43,19 @@ final class RedissonProgram {
             var client = clients.get(0);
             long lease = renews ? -1 : setup.ttl().longValue();
             return wait -> switch (kind) {
-                case "MultiLock" -> both(client, setup);
+                case "MultiLock" -> both(setup.lockObject(() -> client.getMultiLock(client.getLock(setup.key()), client.getLock(setup.key() + ":second"))), setup);
                 case "RReadWriteLock" -> {
-                    var lock = client.getReadWriteLock(setup.key());
+                    var lock = setup.lockObject(() -> client.getReadWriteLock(setup.key()));
                     yield once(setup.shared() ? lock.readLock() : lock.writeLock(), wait, lease, true);
                 }
-                case "fair lock" -> once(client.getFairLock(setup.key()), wait, lease, true);
+                case "RFencedLock" -> fenced(setup.lockObject(() -> client.getFencedLock(setup.key())), wait, lease);
+                case "fair lock" -> once(setup.lockObject(() -> client.getFairLock(setup.key())), wait, lease, true);
                 case "RPermitExpirableSemaphore" -> permit(client.getPermitExpirableSemaphore(setup.key()), setup.permits(), wait, lease);
-                case "RedLock" -> once(new RedissonRedLock(clients.stream().map(c -> c.getLock(setup.key())).toArray(RLock[]::new)), wait, lease, false);
-                default -> flags.contains("--reenter") ? twice(client.getLock(setup.key()), wait) : once(client.getLock(setup.key()), wait, lease, true);
+                case "RedLock" -> once(setup.lockObject(() -> new RedissonRedLock(clients.stream().map(c -> c.getLock(setup.key())).toArray(RLock[]::new))), wait, lease, false);
+                default -> {
+                    var lock = setup.lockObject(() -> client.getLock(setup.key()));
+                    yield flags.contains("--reenter") ? twice(lock, wait) : once(lock, wait, lease, true);
+                }
             };
         });
     }
@@ -88,6 +95,13 @@ final class RedissonProgram {
         return new SimAdapter.Grant(() -> unlock(lock));
     }
 
+    static SimAdapter.Grant fenced(RFencedLock lock, Double wait, long lease) throws Exception {
+        long begin = BROKE.get();
+        Long token = lock.tryLockAndGetToken(orForEver(wait), lease, TimeUnit.MILLISECONDS);
+        if (token == null) throw no(begin, "taken");
+        return new SimAdapter.Grant(() -> unlock(lock)).token(token);
+    }
+
     static SimAdapter.Grant permit(RPermitExpirableSemaphore semaphore, int permits, Double wait, long lease) throws Exception {
         long begin = BROKE.get();
         semaphore.trySetPermits(permits); // where nobody has
@@ -110,8 +124,7 @@ final class RedissonProgram {
     }
 
     /** It waits for ever: a lock over several names that is to wait for less time asks in another way. */
-    static SimAdapter.Grant both(RedissonClient client, SimAdapter.Setup setup) {
-        var lock = client.getMultiLock(client.getLock(setup.key()), client.getLock(setup.key() + ":second"));
+    static SimAdapter.Grant both(RLock lock, SimAdapter.Setup setup) {
         lock.lock(setup.ttl().longValue() / 1000, TimeUnit.SECONDS);
         return new SimAdapter.Grant(() -> unlock(lock));
     }

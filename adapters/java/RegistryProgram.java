@@ -11,7 +11,7 @@ final class RegistryProgram {
         boolean pubsub = List.of(args).contains("--pubsub");
         var program = new SimAdapter.Program("RedisLockRegistry" + (pubsub ? ", pub/sub" : ""), Library.version(RedisLockRegistry.class), "single", "registry:{key}")
                 .with("homepage", "https://github.com/spring-projects/spring-integration").with("about", "client Lettuce with its defaults");
-        program.can("sentinel", "cluster", "clients", "cancel", "setup-again");
+        program.can("sentinel", "cluster", "clients", "cancel", "setup-again", "one-object");
         if (pubsub) program.can("wakes");
         SimAdapter.serve(program, setup -> {
             var registry = setup.once(() -> {
@@ -21,7 +21,7 @@ final class RegistryProgram {
                 return shared;
             });
             return wait -> {
-                Lock lock = registry.obtain(setup.key());
+                Lock lock = setup.lockObject(() -> registry.obtain(setup.key()));
                 long begin = SpringProgram.BROKE.get();
                 if (!lock.tryLock(wait == null ? Long.MAX_VALUE : wait.longValue(), TimeUnit.MILLISECONDS)) throw SpringProgram.no(begin, "taken");
                 return new SimAdapter.Grant(() -> {

@@ -1,6 +1,7 @@
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
 import net.javacrumbs.shedlock.core.LockConfiguration;
 import net.javacrumbs.shedlock.core.LockProvider;
 import net.javacrumbs.shedlock.core.SimpleLock;
@@ -13,7 +14,7 @@ final class ShedLockProgram {
     public static void main(String[] args) {
         boolean safe = List.of(args).contains("--safe");
         SimAdapter.serve(new SimAdapter.Program("ShedLock" + (safe ? ", safe update" : ""), Library.version(RedisLockProvider.class), "single", "job-lock:default:{key}")
-                .with("homepage", "https://github.com/lukas-krecan/ShedLock").with("about", "client Lettuce with its defaults").can("sentinel", "cluster", "at-least", "setup-again"), setup -> {
+                .with("homepage", "https://github.com/lukas-krecan/ShedLock").with("about", "client Lettuce with its defaults").can("sentinel", "cluster", "at-least", "extend", "setup-again"), setup -> {
             LockProvider provider = provider(setup, safe);
             return wait -> {
                 long end = wait == null ? Long.MAX_VALUE : System.nanoTime() + (long) (wait * 1e6);
@@ -23,8 +24,12 @@ final class ShedLockProgram {
                 while (true) {
                     var lock = provider.lock(new LockConfiguration(Instant.now(), setup.key(), lease, atLeast));
                     if (lock.isPresent()) {
-                        SimpleLock held = lock.get();
-                        return new SimAdapter.Grant(held::unlock);
+                        var held = new AtomicReference<SimpleLock>(lock.get()); // an extended lock is another object
+                        return new SimAdapter.Grant(() -> held.get().unlock()).extend(() -> {
+                            long asked = SpringProgram.BROKE.get();
+                            held.set(held.get().extend(lease, atLeast).orElseThrow(() -> SpringProgram.no(asked, "not extended")));
+                            return null;
+                        });
                     }
                     if (System.nanoTime() + PAUSE_MS * 1_000_000L >= end) throw SpringProgram.no(begin, "taken");
                     Thread.sleep(PAUSE_MS);

@@ -14,23 +14,29 @@ async function openLock(setup) {
   if (!quorum) oneStore(setup)
   const { clients, begin, calm } = connect(Redis, setup)
   return async (wait = 86_400_000) => {
-    let grant, lost
-    const onLockLost = (err) => { lost = err.message; grant?.lost(lost) }
-    const options = { lockTimeout: Math.round(setup.ttl), acquireTimeout: wait, onLockLost }
-    const mutex = new library[kind](quorum ? clients : clients[0], setup.key, ...(permits ? [setup.permits] : []), options)
+    const held = setup.lockObject(() => {
+      const held = {} // the grant, or why it is lost
+      const onLockLost = (err) => { held.lost = err.message; held.grant?.lost(held.lost) }
+      const options = { lockTimeout: Math.round(setup.ttl), acquireTimeout: wait, onLockLost }
+      held.mutex = new library[kind](quorum ? clients : clients[0], setup.key, ...(permits ? [setup.permits] : []), options)
+      return held
+    })
+    const { mutex } = held
+    Object.assign(held, { grant: undefined, lost: undefined })
+    mutex._acquireOptions.acquireTimeout = wait // no function tells it to an object that is there
     const before = begin()
     try {
       await mutex.acquire()
     } catch (err) {
       throw err instanceof TimeoutError && await calm(before) ? new Refused(err.message) : err
     }
-    grant = new Grant({ release: () => mutex.release(), owner: mutex.identifier })
-    if (lost) grant.lost(lost)
-    return grant
+    held.grant = new Grant({ release: () => mutex.release(), owner: mutex.identifier })
+    if (held.lost) held.grant.lost(held.lost)
+    return held.grant
   }
 }
 
 serve({ name: 'redis-semaphore' + (kind === 'Mutex' ? '' : ` ${kind}`) + (tuned ? ', tuned' : ''), version: versionOf('redis-semaphore'), kind: quorum ? 'quorum' : 'single',
   keys: [permits ? 'semaphore:{key}' : 'mutex:{key}'],
-  can: ['renew', 'lost', 'owner', 'sentinel', 'cluster', 'setup-again', ...(permits ? ['permits'] : [])], homepage: 'https://github.com/swarthy/redis-semaphore',
+  can: ['renew', 'lost', 'owner', 'sentinel', 'cluster', 'setup-again', 'one-object', ...(permits ? ['permits'] : [])], homepage: 'https://github.com/swarthy/redis-semaphore',
   about: `${kind}; ${aboutClients}` }, openLock)

@@ -20,7 +20,7 @@ def open_lock(setup):
     ttl = None if setup.ttl is None else int(setup.ttl)
 
     def acquire(wait):
-        lock = redis_lock.Lock(client, setup.key, expire=ttl, auto_renewal=RENEWS)
+        lock = setup.lock_object(lambda: redis_lock.Lock(client, setup.key, expire=ttl, auto_renewal=RENEWS))
         left = None if wait is None else int(wait)
         begin = doubt.count
         while not lock.acquire(blocking=left != 0, timeout=left and min(left, ttl or left) or None):  # the library refuses to wait for longer than a TTL
@@ -42,6 +42,6 @@ def open_lock(setup):
 
 
 serve(Program("python-redis-lock", redis_lock.__version__, kind="single", keys=["lock:{key}"],
-              can=["owner", "sentinel", "wakes"] + ["extend"] * hasattr(redis_lock.Lock, "extend") +
+              can=["owner", "sentinel", "wakes", "one-object"] + ["extend"] * hasattr(redis_lock.Lock, "extend") +
               (["renew", "forget"] if RENEWS else ["no-ttl"]), ttl_min_ms=1000, ttl_step_ms=1000,
               homepage="https://github.com/ionelmc/python-redis-lock", about=f"{'auto_renewal; ' * RENEWS}client redis-py {redis.__version__}"), open_lock)

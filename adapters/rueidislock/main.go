@@ -2,8 +2,6 @@
 package main
 
 import (
-	"context"
-
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
 
@@ -23,13 +21,9 @@ func open(s adapter.Setup) (adapter.Acquire, error) {
 	if err != nil {
 		return nil, err
 	}
-	return contextlock.Open(s, func(failed *contextlock.Failed) (contextlock.Locker, error) {
+	return contextlock.Open(s, func() (contextlock.Locker, error) {
 		// KeyMajority is what its README says for one node.
-		return rueidislock.NewLocker(rueidislock.LockerOption{ClientOption: o, KeyValidity: s.TTL, KeyMajority: 1,
-			ClientBuilder: func(o rueidis.ClientOption) (rueidis.Client, error) {
-				c, err := rueidis.NewClient(o)
-				return watched{c, failed}, err
-			}})
+		return rueidislock.NewLocker(rueidislock.LockerOption{ClientOption: o, KeyValidity: s.TTL, KeyMajority: 1})
 	})
 }
 
@@ -46,16 +40,4 @@ func option(s adapter.Setup) (o rueidis.ClientOption, err error) {
 	o.Username, o.Password = n.Username, n.Password
 	o.TLSConfig, err = n.TLSConfig()
 	return o, err
-}
-
-// watched counts commands whose reply did not arrive, or was an error.
-type watched struct {
-	rueidis.Client
-	failed *contextlock.Failed
-}
-
-func (w watched) Do(ctx context.Context, c rueidis.Completed) rueidis.RedisResult {
-	r := w.Client.Do(ctx, c)
-	w.failed.Count(r.Error())
-	return r
 }

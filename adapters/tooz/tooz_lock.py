@@ -35,13 +35,17 @@ def sure(call, *args):
 
 
 def open_lock(setup):
-    node, = setup.nodes
+    node, *others = setup.sentinels or setup.nodes
+    if others and not setup.sentinels:
+        raise ValueError("it locks on one node")
     if node.tls or node.username:
         raise ValueError("tooz can neither check the name of a server behind a proxy nor log in as a user")
     password = f":{node.password}@" if node.password else ""
     options = f"lock_timeout={int(setup.ttl)}"
     if setup.node_timeout:
         options += f"&socket_timeout={math.ceil(setup.node_timeout)}"
+    if setup.sentinels:
+        options += f"&sentinel={setup.master}" + "".join(f"&sentinel_fallback={s.host}:{s.port}" for s in others)
     coordinator = coordination.get_coordinator(f"redis://{password}{node.host}:{node.port}?{options}", setup.client.encode())
 
     def connect():
@@ -62,6 +66,6 @@ def open_lock(setup):
     return acquire
 
 
-serve(Program("tooz", metadata.version("tooz"), kind="single", keys=["b'_tooz'_{key}_lock"], can=["renew", "owner", "one-object"],
+serve(Program("tooz", metadata.version("tooz"), kind="single", keys=["b'_tooz'_{key}_lock"], can=["renew", "owner", "sentinel", "one-object"],
               homepage="https://opendev.org/openstack/tooz", ttl_min_ms=1000, ttl_step_ms=1000,
               about=f"RedisLock of tooz; client redis-py {metadata.version('redis')}, socket_timeout of setup in whole seconds"), open_lock)

@@ -190,14 +190,15 @@ public final class SimAdapter {
     private static Object once; // what all clients share
     private static volatile double busy; // milliseconds
 
-    /** A client. calls are what its thread is to do, if the program is several clients; null: each grant has a thread of its own. */
+    /** A client. calls are what its thread is to do, if the program is several clients, or the client has one lock object; null: each grant has a thread of its own. */
     private record Client(Lock lock, BlockingQueue<Runnable> calls) {}
 
     private SimAdapter() {}
 
     /**
      * Speaks with the simulator until standard input ends, and exits. Each grant has a thread of its own, in which it is acquired,
-     * extended and released: a lock may belong to a thread. Of several clients (clients) each has one thread for all that it asks. What is printed goes to standard error.
+     * extended and released: a lock may belong to a thread. Of several clients (clients) each has one thread for all that it asks,
+     * and so has a client with one lock object (one-object). What is printed goes to standard error.
      *
      * <p>A program that says setup-again lets the simulator use it for one trial after the other: opener is called again, after what
      * it has given to setup.onClose. Of a program that says forget, the simulator can drop a grant without releasing it: then nothing
@@ -278,12 +279,13 @@ public final class SimAdapter {
             busy = number(m, "busy_ms") == null ? 0 : number(m, "busy_ms");
             var of = object(m.get("lock"));
             var points = list(m, "points").stream().map(String::valueOf).toList();
+            boolean oneObject = Boolean.TRUE.equals(m.get("one_object"));
             var lock = opener.open(new Setup(name, m.get("seed") == null ? null : ((BigDecimal) m.get("seed")).toBigInteger(),
                     (String) of.get("key"), number(of, "ttl_ms"), number(of, "node_timeout_ms"), object(of.get("options")), nodes(m, "nodes"),
                     (String) m.get("topology"), nodes(m, "sentinels"), (String) m.get("master"), points,
-                    Boolean.TRUE.equals(m.get("one_object")), number(of, "permits") == null ? 1 : number(of, "permits").intValue(),
+                    oneObject, number(of, "permits") == null ? 1 : number(of, "permits").intValue(),
                     number(of, "at_least_ms") == null ? 0 : number(of, "at_least_ms"), "shared".equals(of.get("mode")), process));
-            var client = new Client(lock, process.isEmpty() ? null : new LinkedBlockingQueue<>());
+            var client = new Client(lock, process.isEmpty() && !oneObject ? null : new LinkedBlockingQueue<>());
             CLIENTS.put(name, client);
             if (client.calls != null) start(() -> be(name, client));
             send(line("set-up"));

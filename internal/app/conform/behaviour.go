@@ -247,7 +247,7 @@ func validity(ctx context.Context, s *suite) error {
 			"validity_ms is in milliseconds, and how long the lock is still valid, not when it ends")
 	case h.over() && h.answered-h.asked < s.ttl()/2:
 		return c.finding(fmt.Sprintf("validity_ms is %v", program.MS(h.Validity)), "more than it took: the lock has just been granted",
-			"validity_ms is how long the lock is still valid, counted from at_ns")
+			"validity_ms is how long the lock is still valid, counted from at_ns").against(progress)
 	case h.AtNS != 0 && (at < h.asked || at > h.answered):
 		return c.finding(fmt.Sprintf("at_ns is %d; the request was sent at %d, the answer came at %d", at, h.asked, h.answered),
 			"an instant between the two, on the machine's CLOCK_MONOTONIC, in ns",
@@ -493,7 +493,7 @@ func killedHolder(ctx context.Context, s *suite) error {
 	}
 	if h.over() {
 		return c2.finding(fmt.Sprintf("c2 waited for the lock for %v, and its validity was over when the grant came", round(h.answered-h.asked)),
-			"a lock that is still valid", "count the validity from the try that was granted, not from the first of all").against(exclusive)
+			"a lock that is still valid", "count the validity from the try that was granted, not from the first of all").against(progress)
 	}
 	return s.give(ctx, c2, h)
 }

@@ -238,6 +238,11 @@ func (p *place) guarantees() []string {
 		guarantee, _, _ := strings.Cut(c, "/")
 		list = append(list, guarantee)
 	}
+	if len(list) == 0 { // a search alone saw it
+		for _, q := range p.Properties {
+			list = append(list, string(scenario.Home(q)))
+		}
+	}
 	slices.Sort(list)
 	return slices.Compact(list)
 }

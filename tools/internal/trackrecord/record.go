@@ -59,6 +59,8 @@ type cell struct {
 	Link string
 	// Later is how many cases of it came after the card was made.
 	Later int
+	// Found: a finding alone says that it is broken.
+	Found bool
 	// byDesign: a case of it is, whatever the others are.
 	byDesign bool
 }
@@ -91,6 +93,11 @@ func (r *Record) linkOf(c *cell, guarantee string) string {
 		for i := range r.Findings {
 			if r.Findings[i].in(c.Lock, guarantee) {
 				return "#" + r.Findings[i].ID
+			}
+		}
+		for i := range r.Withheld {
+			if c.Found && r.Withheld[i].in(c.Lock, guarantee) {
+				return "#" + r.Withheld[i].ID
 			}
 		}
 	}
@@ -228,11 +235,11 @@ func (r *Record) rows() {
 }
 
 func cellOf(l *lock, guarantee string) cell {
-	c := cell{Lock: l.Name, State: l.On.Row(guarantee), Count: "no case applies", Later: l.Later[guarantee]}
-	if l.tellsNoToken(guarantee) {
-		c.State = card.NotApplicable
+	c := cell{Lock: l.Name, State: l.row(guarantee, ""), Count: "no case applies", Later: l.Later[guarantee]}
+	if c.State == card.NotApplicable {
 		return c
 	}
+	c.Found = c.State != l.On.Row(guarantee)
 	kept, applies := 0, 0
 	for i := range l.On.Cells {
 		if one := &l.On.Cells[i]; one.Guarantee() == guarantee && one.State != card.NotApplicable {

@@ -50,7 +50,7 @@ func needs() []need {
 		// One case of Sentinel is about several nodes, so it says nothing of a library's client.
 		{"Sentinel", tried("sentinel", 2), []string{"sentinel"}},
 		{"Cluster", tried("cluster", 1), []string{"cluster"}},
-		{"renews", tried("stays-held", 1), []string{"stays-held", "no-resurrection"}},
+		{"renews", tried("stays-held", 1), []string{"stays-held", "no-resurrection", "keeps-running"}},
 		{"tells a loss", tried("told-when-lost", 1), []string{"told-when-lost", "no-false-alarm"}},
 	}
 }

@@ -110,15 +110,16 @@ func state(t *testing.T) *explore.State {
 		}}
 }
 
-// someFindings are about a cell of alpha.
+// someFindings are about a cell of alpha, and what its search saw; the second one about fresh, too, of which the card says that it is kept.
 func someFindings(c *card.Card) []Finding {
 	for i := range c.Locks[0].Cells {
 		if cell := &c.Locks[0].Cells[i]; cell.State == card.Broken {
 			return []Finding{{ID: "one", Title: "alpha: <b>it breaks</b>", Library: "alpha", Version: "1.2", Shows: "sim run x", Rate: "3 of 3 runs",
-				Where: []place{{Lock: "alpha", Cases: []string{cell.ID}}}, Reported: "https://example.com/issues/1, 2026-11-30",
+				Where: []place{{Lock: "alpha", Cases: []string{cell.ID}},
+					{Lock: "alpha", Properties: []checker.Property{checker.NoOrphanLock}}}, Reported: "https://example.com/issues/1, 2026-11-30",
 				Source: []source{{"alpha.go", "lock", "It locks twice."}}, Report: "docs/findings/one.md", Scenario: "scenarios/gc-pause.yaml"},
 				{ID: "two", Library: "fresh", Version: "1.3", Reported: NotYet,
-					Where: []place{{Lock: "fresh", Guarantees: []string{cell.Guarantee()}}}}}
+					Where: []place{{Lock: "fresh", Guarantees: []string{cell.Guarantee(), "client-clock"}}}}}
 		}
 	}
 	return nil

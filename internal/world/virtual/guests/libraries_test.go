@@ -31,8 +31,8 @@ var libraries = map[string]struct {
 	"redsync-tuned":      {nodes: 3, taken: "refused", gone: "refused"},
 	"redislock":          {nodes: 1, taken: "refused", gone: "refused"},
 	"redislock-tuned":    {nodes: 1, taken: "refused", gone: "refused"},
-	"rueidislock":        {nodes: 1, taken: "unknown", gone: "unknown"},
-	"valkeylock":         {nodes: 1, taken: "unknown", gone: "unknown"},
+	"rueidislock":        {nodes: 1, taken: "unknown", gone: "released"},
+	"valkeylock":         {nodes: 1, taken: "unknown", gone: "released"},
 	"gocron-redis-lock":  {nodes: 1, taken: "refused", gone: "refused"},
 	"gozero":             {nodes: 1, taken: "refused", gone: "refused"},
 	"redis-py":           {nodes: 1, taken: "refused", gone: "refused"},
@@ -66,8 +66,8 @@ var libraries = map[string]struct {
 	"redisson-watchdog":               {nodes: 1, taken: "refused", gone: "refused"},
 	"redisson-fair":                   {nodes: 1, taken: "refused", gone: "released"},
 	"redisson-redlock":                {nodes: 3, taken: "unknown", gone: "released"},
-	"shedlock":                        {nodes: 1, taken: "refused", gone: "released"},
-	"shedlock-safe":                   {nodes: 1, taken: "refused", gone: "released"},
+	"shedlock":                        {nodes: 1, taken: "refused", gone: "unknown"},
+	"shedlock-safe":                   {nodes: 1, taken: "refused", gone: "unknown"},
 	"spring-registry":                 {nodes: 1, taken: "refused", gone: "refused"},
 	"spring-registry-pubsub":          {nodes: 1, taken: "refused", gone: "refused"},
 	"dapr":                            {nodes: 1, taken: "unknown", gone: "unknown"},
@@ -80,9 +80,10 @@ var libraries = map[string]struct {
 // waitForEver are those whose clients have no time limit for an answer.
 var waitForEver = []string{"node-redis", "redlock-5", "redis-semaphore", "ioredis-lock", "node-redis-warlock", "aioredlock"}
 
-// elsewhere are those that keep it elsewhere, or that several clients may hold at once: these tests do not read their keys.
+// elsewhere are those that keep it elsewhere, that have a counter beside it, or that several clients may hold at once: these tests do not
+// read their keys.
 var elsewhere = []string{"etcd", "advisory", "curator", "kazoo", "nats-kv", "redis-semaphore-permits", "redisson-permits",
-	"redisson-read-write"}
+	"redisson-read-write", "redisson-fenced"}
 
 // library is an entry of libraries.json.
 type library struct{ Name, Command, Homepage, Brought string }

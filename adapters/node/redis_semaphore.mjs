@@ -16,23 +16,27 @@ async function openLock(setup) {
   return async (wait = 86_400_000) => {
     const held = setup.lockObject(() => {
       const held = {} // the grant, or why it is lost
-      const onLockLost = (err) => { held.lost = err.message; held.grant?.lost(held.lost) }
+      const onLockLost = (err) => held.grant ? held.grant.lost(err.message) : (held.lost = err.message)
       const options = { lockTimeout: Math.round(setup.ttl), acquireTimeout: wait, onLockLost }
       held.mutex = new library[kind](quorum ? clients : clients[0], setup.key, ...(permits ? [setup.permits] : []), options)
       return held
     })
     const { mutex } = held
-    Object.assign(held, { grant: undefined, lost: undefined })
     mutex._acquireOptions.acquireTimeout = wait // no function tells it to an object that is there
+    held.lost = undefined
     const before = begin()
     try {
       await mutex.acquire()
     } catch (err) {
       throw err instanceof TimeoutError && await calm(before) ? new Refused(err.message) : err
     }
-    held.grant = new Grant({ release: () => mutex.release(), owner: mutex.identifier })
-    if (held.lost) held.grant.lost(held.lost)
-    return held.grant
+    const release = () => {
+      if (held.grant === grant) held.grant = undefined
+      return mutex.release()
+    }
+    const grant = held.grant = new Grant({ release, owner: mutex.identifier })
+    if (held.lost) grant.lost(held.lost)
+    return grant
   }
 }
 

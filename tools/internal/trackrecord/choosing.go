@@ -72,10 +72,11 @@ func (n *need) table(r *Record) string {
 		}
 		c := choice{lock: l}
 		for _, g := range n.rows {
-			if one := cellOf(l, g); one.byDesign {
+			one := cellOf(l, g)
+			if one.byDesign {
 				c.allowed = "by design: " + one.Count
 			}
-			switch l.row(g, "") {
+			switch one.State {
 			case card.Broken:
 				c.broken = append(c.broken, g)
 			case card.Unknown:

@@ -525,6 +525,25 @@ func TestLockObject(t *testing.T) {
 	})
 }
 
+// TestThreadOfLockObject: a lock may belong to a thread. With the SDK for Java all grants of one lock object are asked for in one
+// thread, else each has its own.
+func TestThreadOfLockObject(t *testing.T) {
+	t.Parallel()
+	p := opened(t, "java", "thread")
+	var owners []any
+	for id := range 4 {
+		if id == 2 {
+			p.say(strings.Replace(setup("thread"), `"new":1`, `"one_object":true`, 1))
+			p.hear("set-up")
+		}
+		p.say(fmt.Sprintf(`{"type":"acquire","id":%d,"wait_ms":1000}`, id+1))
+		owners = append(owners, p.hear("acquired")["owner_b64"])
+	}
+	if owners[0] == owners[1] || owners[2] != owners[3] {
+		t.Errorf("threads %v: want two, and then one for both grants", owners)
+	}
+}
+
 // TestSeveralClients: a program is several clients, each with a lock of its own, which share what is made once for each trial.
 func TestSeveralClients(t *testing.T) {
 	for _, language := range []string{"go", "python", "node", "java"} { // the others say that they are one alone

@@ -60,6 +60,7 @@ final class LockProgram {
                 setup.lockObject(() -> OBJECTS.add(key));
                 grant.owner(OBJECTS.size() + "");
             }
+            case "thread" -> grant.owner(Thread.currentThread().getId() + "");
             case "forget" -> {
                 var handle = new Object();
                 var collected = HANDLES.stream().filter(h -> h.get() == null).count();

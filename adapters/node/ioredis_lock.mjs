@@ -16,11 +16,12 @@ async function openLock(setup) {
     await what().catch(async (err) => { throw await calm(before) ? new Refused(err.message) : err })
   }
   return async (wait = 86_400_000) => {
-    const lock = Lock.createLock(client, { timeout, retries: Math.floor(wait / DELAY), delay: DELAY })
+    const lock = setup.lockObject(() => Lock.createLock(client, { timeout, delay: DELAY }))
+    lock.retries = Math.floor(wait / DELAY)
     await attempt(() => lock.acquire(setup.key))
     return new Grant({ release: () => attempt(() => lock.release()), extend: () => attempt(() => lock.extend(timeout)), owner: lock._id })
   }
 }
 
-serve({ name: 'ioredis-lock' + (tuned ? ', tuned' : ''), version: versionOf('ioredis-lock'), kind: 'single', keys: ['{key}'], can: ['extend', 'owner', 'sentinel', 'cluster', 'setup-again'],
+serve({ name: 'ioredis-lock' + (tuned ? ', tuned' : ''), version: versionOf('ioredis-lock'), kind: 'single', keys: ['{key}'], can: ['extend', 'owner', 'sentinel', 'cluster', 'setup-again', 'one-object'],
   homepage: 'https://github.com/makeomatic/ioredis-lock', about: aboutClients.replace('ioredis', 'ioredis 4') }, openLock)

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""The lock program of aioredlock."""
+"""The lock program of aioredlock. --renew: without a lock_timeout, which has the library renew the lock."""
+import sys
+
 from libraries import event_loop, use
 
 use("aioredlock", "aioredlock")
@@ -8,6 +10,7 @@ from importlib.metadata import version  # noqa: E402
 from aioredlock import Aioredlock  # noqa: E402
 from sim_adapter import Grant, Program, serve  # noqa: E402
 
+RENEWS = "--renew" in sys.argv
 DELAY = 0.2  # s between two tries, by default, more or less 0.1
 
 
@@ -15,7 +18,8 @@ def open_lock(setup):
     run = event_loop()
 
     async def make():
-        return Aioredlock([{"host": n.host, "port": n.port, **({"password": n.password} if n.password else {})} for n in setup.nodes])
+        return Aioredlock([{"host": n.host, "port": n.port, **({"password": n.password} if n.password else {})} for n in setup.nodes],
+                          internal_lock_timeout=setup.ttl)
 
     if any(n.tls or n.username for n in setup.nodes):
         raise ValueError("aioredis 1 can neither check the name of a server behind a proxy nor log in as a user")
@@ -24,7 +28,7 @@ def open_lock(setup):
     def acquire(wait):
         manager.retry_count = max(1, int((wait or 86_400) / DELAY))
         try:
-            lock = run(manager.lock(setup.key, lock_timeout=setup.ttl))
+            lock = run(manager.lock(setup.key, lock_timeout=None if RENEWS else setup.ttl))
         finally:
             manager.retry_count = 3  # its default: that of an extension
         return Grant(release=lambda: run(manager.unlock(lock)), extend=lambda: run(manager.extend(lock)), owner=lock.id)
@@ -32,5 +36,5 @@ def open_lock(setup):
     return acquire
 
 
-serve(Program("aioredlock", version("aioredlock"), kind="quorum", keys=["{key}"], can=["extend", "owner", "cancel"],
-              homepage="https://github.com/joanvila/aioredlock", about=f"client aioredis {version('aioredis')} with its defaults"), open_lock)
+serve(Program("aioredlock", version("aioredlock"), kind="quorum", keys=["{key}"], can=["extend", "owner", "cancel"] + ["renew"] * RENEWS,
+              homepage="https://github.com/joanvila/aioredlock", about=f"{'no lock_timeout: renewed; ' * RENEWS}client aioredis {version('aioredis')} with its defaults"), open_lock)

@@ -64,10 +64,10 @@ final class Node extends Redis
     }
 }
 
-function acquire(Lock $lock, Node $node, ?float $wait): void
+function acquire(callable $try, Node $node, ?float $wait): void
 {
     $end = hrtime(true) / 1e9 + ($wait ?? INF);
-    while (!$lock->acquire()) {
+    while (!$try()) {
         $pause = 0.1 + random_int(-10, 10) / 1e3; // as acquire(true) does, which waits for ever
         hrtime(true) / 1e9 + $pause < $end || $node->refuse('taken');
         usleep((int) ($pause * 1e6));
@@ -85,7 +85,7 @@ $tuned = in_array('--tuned', $argv, true);
 $version = (string) exec('dpkg-query --show --showformat=\'${source:Upstream-Version}\' php-symfony-lock');
 
 SimAdapter\serve(new Program('symfony-lock' . ($tuned ? '-tuned' : ''), $version, kind: 'single', keys: ['{key}'],
-    can: ['validity', 'extend', 'setup-again', 'one-object'], homepage: 'https://github.com/symfony/lock',
+    can: ['validity', 'extend', 'setup-again', 'one-object', 'modes'], homepage: 'https://github.com/symfony/lock',
     about: 'RedisStore; client phpredis ' . phpversion('redis') . ', the timeout of setup'), function (Setup $setup) use ($tuned) {
         [$at] = count($setup->nodes) === 1 ? $setup->nodes : throw new InvalidArgumentException('RedisStore has one node');
         $context = array_filter([
@@ -99,7 +99,7 @@ SimAdapter\serve(new Program('symfony-lock' . ($tuned ? '-tuned' : ''), $version
         return function (?float $wait) use ($setup, $at, $context, $limit, $node, $locks) {
             $node->reach(($at->tls ? 'tls://' : '') . $at->host, $at->port, $limit, $context);
             $lock = $setup->lockObject(fn () => $locks->createLock($setup->key, $setup->ttl));
-            acquire($lock, $node, $wait);
+            acquire($setup->shared ? $lock->acquireRead(...) : $lock->acquire(...), $node, $wait);
             return new Grant(release: fn () => $lock->release(), until: until($lock), extend: function () use ($lock, $node) {
                 try {
                     $lock->refresh();

@@ -233,9 +233,16 @@ func believed(l *Lock, p checker.Property) bool {
 	return l.NotConforming == "" && (l.KeysUnclear == "" || p != checker.BackedGrant && p != checker.OwnerRelease)
 }
 
-// speaksFor: the deciding property speaks for the guarantee. "A violation of `backed-grant` speaks for `exclusive`, too."
+// besides are the rows of which a violation of `backed-grant` or `no-late-effect` speaks, too, whatever the deciding property is.
+var besides = map[scenario.Guarantee][]checker.Property{
+	"exclusive":       {checker.BackedGrant},
+	"node-clock-jump": {checker.BackedGrant},
+	"client-clock":    {checker.NoLateEffect, checker.BackedGrant},
+}
+
+// speaksFor: the deciding property speaks for the guarantee, and those that stand besides.
 func speaksFor(g scenario.Guarantee, p, deciding checker.Property) bool {
-	return p == deciding || g == "exclusive" && p == checker.BackedGrant
+	return p == deciding || slices.Contains(besides[g], p)
 }
 
 // lastTold is the last run that could tell.

@@ -55,6 +55,9 @@ func TestSpeaks(t *testing.T) {
 		// A lock that tells no validity is granted when its lease is over: nobody else need have come by then.
 		{"client-clock", checker.NoLateEffect, true},
 		{"client-clock", checker.LinearizableResource, false},
+		// A key whose end is a time of the client's clock is over at once, and never set, while the two clocks differ.
+		{"client-clock", checker.BackedGrant, true},
+		{"node-clock-jump", checker.BackedGrant, true},
 		{"late-messages", checker.NoLateEffect, false},
 	} {
 		if got := speaks(test.guarantee, &report.PropertyResult{Name: test.property}, deciding); got != test.want {

@@ -2,11 +2,12 @@ package adapters_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -45,7 +46,7 @@ func TestStores(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			program := lookFor(t, name)
 			lookForServer(t, servers[name])
-			conforms(t, program, 0)
+			conforms(t, name)
 			out := runSim(t, 0, "run", "dead-holder", "lost-release", "one-node-restart", "one-node-clock-jump",
 				"--lock", program, "--seed", "1", "--out", t.TempDir())
 			if !strings.Contains(out, "0 unexpected, 0 undecided") {
@@ -76,15 +77,7 @@ func TestConform(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			command, failed := lookFor(t, name), 0
-			fault, has := faults[name]
-			if has {
-				failed = 1
-			}
-			out := conforms(t, command, failed)
-			if has && !strings.Contains(out, "\n  x "+fault) {
-				t.Errorf("conform says\n%s", out)
-			}
+			conforms(t, name)
 		})
 	}
 }
@@ -94,18 +87,40 @@ func TestLive(t *testing.T) {
 	runSim(t, 0, "conform", "--world", "live", lookFor(t, "redsync"))
 }
 
-// conforms checks a program with sim conform, and returns what that says.
-func conforms(t *testing.T, command string, failed int) string {
+// conforms checks a program with sim conform: it fails no check but the one of faults, and the README says what it can.
+func conforms(t *testing.T, name string) {
 	t.Helper()
-	want, code := "\nconforms: ", 0
-	if failed > 0 {
-		want, code = fmt.Sprintf(" checks passed, %d failed, ", failed), 1
+	fault, has := faults[name]
+	code, want := 0, []string(nil)
+	if has {
+		code, want = 1, []string{fault}
 	}
-	out := runSim(t, code, "conform", command)
-	if !strings.Contains(out, want) {
-		t.Errorf("conform says\n%s", out)
+	out := runSim(t, code, "conform", "--json", lookFor(t, name))
+	var result struct {
+		Program struct{ Can []string }
+		Checks  []struct{ Name, Outcome string }
 	}
-	return out
+	if err := json.Unmarshal([]byte(out), &result); err != nil {
+		t.Fatalf("%v: conform says\n%s", err, out)
+	}
+	var failed []string
+	for _, c := range result.Checks {
+		if c.Outcome == "failed" {
+			failed = append(failed, c.Name)
+		}
+	}
+	if !slices.Equal(failed, want) || len(result.Checks) == 0 {
+		t.Errorf("it fails %q, want %q. conform says\n%s", failed, want, out)
+	}
+	tells := slices.DeleteFunc(result.Program.Can, func(can string) bool { return can == "setup-again" || can == "one-object" })
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile(`(?m)^\| ` + name + ` \| .* \| ([a-z, -]*?) ?\| .*$`).FindSubmatch(readme)
+	if row == nil || strings.Join(tells, ", ") != string(row[1]) {
+		t.Errorf("README.md says that it tells %q; it tells %q", row, tells)
+	}
 }
 
 // sim is the program that make build has made.

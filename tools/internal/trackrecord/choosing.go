@@ -42,7 +42,7 @@ func tried(guarantee string, atLeast int) func(*lock) bool {
 
 func needs() []need {
 	always := []string{"exclusive", "late-messages", "late-release", "owner-only", "dead-holder", "hung-node", "comes-back", "keeps-running",
-		"lost-release", "nothing-stays", "told-at-release", "client-clock", "progress"}
+		"without-ttl", "lost-release", "nothing-stays", "told-at-release", "client-clock", "progress"}
 	return []need{
 		{"one node", func(l *lock) bool { return l.On.Class != "quorum" }, append([]string{"wakes-up"}, always...)},
 		{"several nodes", func(l *lock) bool { return l.On.Class == "quorum" },
@@ -73,7 +73,7 @@ func (n *need) table(r *Record) string {
 		c := choice{lock: l}
 		for _, g := range n.rows {
 			one := cellOf(l, g)
-			if one.byDesign {
+			if one.byDesign && len(n.rows) == 1 {
 				c.allowed = "by design: " + one.Count
 			}
 			switch one.State {

@@ -23,7 +23,7 @@ final class RegistryProgram {
             return wait -> {
                 Lock lock = setup.lockObject(() -> registry.obtain(setup.key()));
                 long begin = SpringProgram.BROKE.get();
-                if (!lock.tryLock(wait == null ? Long.MAX_VALUE : wait.longValue(), TimeUnit.MILLISECONDS)) throw SpringProgram.no(begin, "taken");
+                if (!lock.tryLock(wait == null ? 86_400_000 : wait.longValue(), TimeUnit.MILLISECONDS)) throw SpringProgram.no(begin, "taken");
                 return new SimAdapter.Grant(() -> {
                     long before = SpringProgram.BROKE.get();
                     try {

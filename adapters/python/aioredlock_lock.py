@@ -31,10 +31,26 @@ def open_lock(setup):
             lock = run(manager.lock(setup.key, lock_timeout=None if RENEWS else setup.ttl))
         finally:
             manager.retry_count = 3  # its default: that of an extension
-        return Grant(release=lambda: run(manager.unlock(lock)), extend=lambda: run(manager.extend(lock)), owner=lock.id)
+        releasing = []
+
+        def release():
+            releasing.append(True)
+            run(manager.unlock(lock))
+
+        class Watched(type(lock)):
+            """A user who looks at valid sees that the lock is lost."""
+
+            def __setattr__(self, name, value):
+                super().__setattr__(name, value)
+                if RENEWS and name == "valid" and not value and not releasing:
+                    grant.lost("the lock is not valid any more")
+
+        grant = Grant(release=release, extend=lambda: run(manager.extend(lock)), owner=lock.id)
+        lock.__class__ = Watched
+        return grant
 
     return acquire
 
 
-serve(Program("aioredlock", version("aioredlock"), kind="quorum", keys=["{key}"], can=["extend", "owner", "cancel"] + ["renew"] * RENEWS,
+serve(Program("aioredlock", version("aioredlock"), kind="quorum", keys=["{key}"], can=["extend", "owner", "cancel"] + ["renew", "lost"] * RENEWS,
               homepage="https://github.com/joanvila/aioredlock", about=f"{'no lock_timeout: renewed; ' * RENEWS}client aioredis {version('aioredis')} with its defaults"), open_lock)

@@ -382,13 +382,14 @@ func TestKeyIsGone(t *testing.T) {
 		for _, n := range p.nodes {
 			p.do(n, "FLUSHALL")
 		}
-		if c.can("lost") {
+		again := strings.HasPrefix(p.Name, "aioredlock") // it sets the key again
+		if c.can("lost") && !again {
 			if got := c.hear("lost"); got["grant"] != 1.0 {
 				p.Errorf("lost: %v", got)
 			}
 		}
 		switch {
-		case strings.HasPrefix(p.Name, "aioredlock"): // it sets the key again
+		case again:
 			c.ask("extended", `{"type":"extend","id":2,"grant":1}`)
 		case p.Name == "rslock": // it hides why it failed
 			c.ask("unknown", `{"type":"extend","id":2,"grant":1}`)

@@ -8,6 +8,7 @@ use("aioredlock", "aioredlock")
 from importlib.metadata import version  # noqa: E402
 
 from aioredlock import Aioredlock  # noqa: E402
+from aioredlock.lock import Lock  # noqa: E402
 from sim_adapter import Grant, Program, serve  # noqa: E402
 
 RENEWS = "--renew" in sys.argv
@@ -31,22 +32,22 @@ def open_lock(setup):
             lock = run(manager.lock(setup.key, lock_timeout=None if RENEWS else setup.ttl))
         finally:
             manager.retry_count = 3  # its default: that of an extension
-        releasing = []
 
-        def release():
-            releasing.append(True)
-            run(manager.unlock(lock))
-
-        class Watched(type(lock)):
+        class Watched(Lock):
             """A user who looks at valid sees that the lock is lost."""
 
             def __setattr__(self, name, value):
                 super().__setattr__(name, value)
-                if RENEWS and name == "valid" and not value and not releasing:
+                if name == "valid" and not value:
                     grant.lost("the lock is not valid any more")
 
+        def release():
+            lock.__class__ = Lock  # it makes the lock invalid, too
+            run(manager.unlock(lock))
+
         grant = Grant(release=release, extend=lambda: run(manager.extend(lock)), owner=lock.id)
-        lock.__class__ = Watched
+        if RENEWS:
+            lock.__class__ = Watched
         return grant
 
     return acquire

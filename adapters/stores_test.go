@@ -1,6 +1,7 @@
 package adapters_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -136,15 +137,17 @@ func sim(t *testing.T) string {
 	return path
 }
 
-// runSim runs a command of sim that ends with an exit code.
+// runSim runs a command of sim that ends with an exit code, and returns what it prints on standard output.
 func runSim(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, sim(t), args...)
-	out, err := c.CombinedOutput()
+	var notes bytes.Buffer
+	c.Stderr = &notes
+	out, err := c.Output()
 	if c.ProcessState == nil || c.ProcessState.ExitCode() != code {
-		t.Errorf("sim %s: %v\n%s", strings.Join(args, " "), err, out)
+		t.Errorf("sim %s: %v\n%s\n%s", strings.Join(args, " "), err, out, notes.Bytes())
 	}
 	return string(out)
 }

@@ -24,6 +24,19 @@ type Faults struct {
 // None reports that there are no faults.
 func (f *Faults) None() bool { return len(f.List) == 0 && f.Mix == nil }
 
+// OfLinks are the faults of the list that strike links, apart from all others.
+func (f *Faults) OfLinks() (links, others Faults) {
+	others.Mix = f.Mix
+	for _, one := range f.List {
+		if slices.ContainsFunc(nemesis.PowersOf(one.Kind, one.Params), func(p world.Power) bool { return p >= world.LatencyPower }) {
+			links.List = append(links.List, one)
+		} else {
+			others.List = append(others.List, one)
+		}
+	}
+	return links, others
+}
+
 // DecodeYAML reads a list, or a mapping with a list and a mix.
 func (f *Faults) DecodeYAML(d *yamlform.Decoder, n *yaml.Node, path string) {
 	if n.Kind == yaml.SequenceNode {

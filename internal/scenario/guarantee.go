@@ -196,6 +196,11 @@ func (g Guarantee) Faultless() bool { return g.row().faultless }
 // Speaks reports that a property speaks for the guarantee.
 func (g Guarantee) Speaks(p checker.Property) bool { return slices.Contains(g.row().decides, p) }
 
+// Excludes reports that the guarantee is about who holds the lock beside whom.
+func (g Guarantee) Excludes() bool {
+	return g.Speaks(checker.ExclusiveLease) || g.Speaks(checker.NoLateEffect) || g.Speaks(checker.WithinPermits)
+}
+
 // Control is a variant without the faults that the guarantee is about, or without any, where the others cannot do without
 // these; false: there is none, or what is left is no scenario. What shows in it shows for another reason. A variant without such faults is
 // its own, if the guarantee is about certain kinds.

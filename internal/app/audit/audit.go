@@ -219,9 +219,10 @@ type asked struct {
 	cell *card.Cell
 	// aside is the cell of a violation that may have another reason than what the question is
 	// about; nil: there is none. home is the guarantee that it belongs to, where it shows also without the faults that the question is
-	// about; empty: it does not.
+	// about, or, if it is whole, where that guarantee is about these faults; empty: it belongs to the question's own.
 	aside *card.Cell
 	home  scenario.Guarantee
+	whole bool
 	// shown are all properties whose violation was shown.
 	shown []checker.Property
 	// within bounds each run; 0: the audit's bound does.
@@ -398,11 +399,39 @@ func (a *audit) control(ctx context.Context, k *asked) {
 	if k.aside == nil || k.home != "" || k.aside.State != card.Broken {
 		return
 	}
-	if k.variant(k.aside.Variant).Setup.Faults.None() { // it was seen without a fault
+	switch {
+	case k.variant(k.aside.Variant).Setup.Faults.None(): // it was seen without a fault
 		k.home = scenario.Home(checker.Property(k.aside.Property))
-	} else if a.showsWithout(ctx, k, k.aside, a.showings(), 1).shown > 0 {
+	case a.showsWithout(ctx, k, k.aside, a.showings(), 1).shown > 0:
 		k.home = a.homeOf(ctx, k, k.aside)
+	case !k.guarantee.Excludes():
+		k.home = a.homeOfLinks(ctx, k)
+		k.whole = k.home != ""
 	}
+}
+
+// homeOfLinks is the guarantee about late messages, or about nodes that cannot be reached, if two clients hold the lock only where links are
+// struck, in a case about something else; empty: it is not so.
+func (a *audit) homeOfLinks(ctx context.Context, k *asked) scenario.Guarantee {
+	p := checker.Property(k.aside.Property)
+	v := *k.variant(k.aside.Variant)
+	var links scenario.Faults
+	if links, v.Setup.Faults = v.Setup.Faults.OfLinks(); scenario.Home(p) != "exclusive" || links.None() {
+		return ""
+	}
+	if v.Setup.CheckFaults(0) != nil || a.showsIn(ctx, k, v, k.aside, a.showings(), 1).shown > 0 {
+		return ""
+	}
+	return scenario.HomeWith(p, links)
+}
+
+// elsewhere is the variant of the violation aside as it counts in the row of its home; less: without the faults that the question is about.
+func (k *asked) elsewhere() (v scenario.Variant, less bool) {
+	own := *k.variant(k.aside.Variant)
+	if k.whole {
+		return own, false
+	}
+	return k.guarantee.Control(own)
 }
 
 // homeOf is the guarantee that a violation belongs to which shows also without the faults that the question is about. Other faults
@@ -530,7 +559,7 @@ func (k *asked) atHome() *asked {
 	cell.ID, cell.Title = string(k.home)+"/"+name, k.cell.Title
 	var alone *scenario.Scenario
 	if k.scenario != nil {
-		v, less := k.guarantee.Control(*k.variant(cell.Variant))
+		v, less := k.elsewhere()
 		if less { // else it has no fault
 			cell.Title += " (without that)"
 		}

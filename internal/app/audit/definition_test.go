@@ -615,3 +615,39 @@ func TestViolationsBesideWithoutAFault(t *testing.T) {
 		t.Errorf("added: %+v", added)
 	}
 }
+
+// Where two clients hold the lock because messages were held, in a case about something else, that counts in late-messages. A pause that the case
+// needs as well changes nothing. What shows also without the faults of links stays.
+func TestViolationsBesideByLinks(t *testing.T) {
+	const hold = "  - at: 0s\n    hold: {client: c2, direction: requests, for: 8s}\n"
+	for name, c := range map[string]struct {
+		faults string
+		want   []string
+	}{
+		"messages are held":     {hold, []string{"late-messages/x"}},
+		"it shows without them": {hold + "  - on: {client: c1, point: acquired}\n    pause: {client: c1, for: 2s}\n", []string{"wakes-up/x"}},
+	} {
+		s, err := scenario.Parse("x.yaml", fmt.Appendf(nil, `name: x
+title: a case
+guarantee: wakes-up
+nodes: {count: 1}
+lock: {algorithm: set-nx-px, ttl: 3s, node_timeout: 100ms, retry: {attempts: 12, delay: 100ms}}
+workload: {clients: 2, sections: 6, think: 900ms, rest: 300ms}
+faults:
+  - at: 0s
+    pause: {client: c2}
+    until: {client: c1, point: acquired}
+%sexpect: {deadlock-free: holds, exclusive-lease: holds}
+`, c.faults))
+		if err != nil {
+			t.Fatal(err)
+		}
+		enters := lock.Config{Algorithm: "set-nx-px"} // who waits in vain enters
+		enters.Mistakes.SwitchOff("give_up")
+		made := cardOf(t, []*scenario.Scenario{s}, enters)
+		l := &made.Locks[0]
+		if got := inState(l, card.Broken); !slices.Equal(got, c.want) {
+			t.Errorf("%s: broken are %v, want %v: %+v", name, got, c.want, l.Cells)
+		}
+	}
+}

@@ -35,7 +35,7 @@ final class RedissonProgram {
         if (kind.equals("RFencedLock")) program.can("token");
         if (!permits) program.can("one-object");
         if (!multi) program.can("cancel"); // lock() of the MultiLock cannot be interrupted
-        if (kind.equals("RLock")) program.can("wakes", "clients");
+        if (kind.equals("RLock") || kind.equals("RFencedLock")) program.can("wakes", "clients");
         SimAdapter.serve(program.with("homepage", "https://github.com/redisson/redisson").with("about", "Redisson's own client with its defaults, but for two threads each of its own and of Netty"), setup -> {
             boolean several = setup.nodes().size() > 1 && !"cluster".equals(setup.topology());
             if (several && !quorum) throw new SimAdapter.Unsupported("it locks on one node");

@@ -1,6 +1,7 @@
 #!/usr/bin/php
 <?php
-/** The lock program of the cache lock of Laravel (illuminate/cache) with Redis, over phpredis. */
+/** The lock program of the cache lock of Laravel (illuminate/cache) with Redis, over phpredis. --tuned: its connections have the
+ *  timeouts of setup; Laravel itself sets none. */
 declare(strict_types=1);
 
 require __DIR__ . '/../../sdk/php/sim_adapter.php';
@@ -13,13 +14,15 @@ use Illuminate\Contracts\Cache\LockTimeoutException;
 use Illuminate\Redis\Connections\PhpRedisConnection;
 use SimAdapter\{Grant, Program, Setup, Unsupported};
 
-SimAdapter\serve(new Program('laravel-lock', version('php-illuminate-cache'), kind: 'single', keys: ['{key}'], ttl_min_ms: 1000,
+$tuned = in_array('--tuned', $argv, true);
+
+SimAdapter\serve(new Program('laravel-lock' . ($tuned ? '-tuned' : ''), version('php-illuminate-cache'), kind: 'single', keys: ['{key}'], ttl_min_ms: 1000,
     ttl_step_ms: 1000, can: ['owner', 'setup-again', 'one-object'], homepage: 'https://github.com/laravel/framework',
-    about: 'PhpRedisLock, block; client phpredis ' . phpversion('redis') . ', the timeout of setup'), function (Setup $setup) {
+    about: 'PhpRedisLock, block; client phpredis ' . phpversion('redis') . ($tuned ? ', the timeout of setup' : ', no timeout, as Laravel has it')), function (Setup $setup) use ($tuned) {
         count($setup->nodes) === 1 || throw new Unsupported('it locks on one node');
         $connection = null;
-        return function (?float $wait) use ($setup, &$connection) {
-            $connect = fn () => Client::of($setup->nodes[0], $setup);
+        return function (?float $wait) use ($setup, $tuned, &$connection) {
+            $connect = fn () => Client::of($setup->nodes[0], $setup, $tuned ? $setup->nodeTimeout ?? 0 : 0);
             $connection ??= new PhpRedisConnection($connect(), $connect, []); // as its manager does: when it is first needed
             $lock = $setup->lockObject(fn () => new PhpRedisLock($connection, $setup->key, (int) $setup->ttl));
             Client::sure(function () use ($lock, $wait) {

@@ -33,8 +33,8 @@ final class Client extends Redis
     private bool $behind = false;
     private bool $over = false;
 
-    /** A client of a node, with the timeout of setup. */
-    public static function of(Node $at, Setup $setup): self
+    /** A client of a node; its limit is in seconds, for connecting and for each reply. */
+    public static function of(Node $at, Setup $setup, float $limit): self
     {
         $context = array_filter([
             'auth' => array_filter([$at->username, $at->password]),
@@ -42,7 +42,6 @@ final class Client extends Redis
         ]);
         $client = new self();
         $setup->onClose($client->end(...));
-        $limit = $setup->nodeTimeout ?? 0;
         $client->connect(($at->tls ? 'tls://' : '') . $at->host, $at->port, $limit, null, 0, $limit, $context);
         return $client;
     }

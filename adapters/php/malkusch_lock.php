@@ -17,7 +17,7 @@ function clients(Setup $setup, array &$clients): array
 {
     foreach ($setup->nodes as $i => $node) {
         try {
-            $clients[$i] ??= Client::of($node, $setup);
+            $clients[$i] ??= Client::of($node, $setup, $setup->nodeTimeout ?? 0);
         } catch (RedisException) {
         }
     }

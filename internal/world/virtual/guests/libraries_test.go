@@ -74,12 +74,14 @@ var libraries = map[string]struct {
 	"dapr":                            {nodes: 1, taken: "unknown", gone: "unknown"},
 	"dapr-tuned":                      {nodes: 1, taken: "refused", gone: "refused"},
 	"laravel-lock":                    {nodes: 1, taken: "refused", gone: "refused"},
+	"laravel-lock-tuned":              {nodes: 1, taken: "refused", gone: "refused"},
 	"malkusch-lock":                   {nodes: 3, taken: "refused", gone: "refused"},
 	"rslock":                          {nodes: 3, taken: "unknown", gone: "released"},
 }
 
 // waitForEver are those whose clients have no time limit for an answer.
-var waitForEver = []string{"node-redis", "redlock-5", "redis-semaphore", "ioredis-lock", "node-redis-warlock", "aioredlock", "aioredlock-renew"}
+var waitForEver = []string{"node-redis", "redlock-5", "redis-semaphore", "ioredis-lock", "node-redis-warlock", "aioredlock", "aioredlock-renew",
+	"laravel-lock"}
 
 // elsewhere are those that keep it elsewhere, that have a counter beside it, or that several clients may hold at once: these tests do not
 // read their keys.

@@ -20,7 +20,7 @@ async function openLock({ key, ttl, onClose, nodes: [{ host, port, username, pas
     warlock.optimistic(key, Math.round(ttl), Math.max(1, Math.ceil(wait / BETWEEN)), BETWEEN, (err, unlock) => {
       if (err) return reject(err.maxAttempts ? new Refused(err.message) : err)
       const release = () => new Promise((done, failed) => {
-        unlock((err, count) => err ? failed(err) : count === 1 ? done() : failed(new Refused('not ours any more')))
+        unlock((err, count) => count === 1 ? done() : failed(count === 0 ? new Refused('not ours any more') : err ?? new Error('it does not say')))
       })
       resolve(new Grant({ release }))
     })

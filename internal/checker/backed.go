@@ -16,7 +16,7 @@ const (
 	fewAreEnough   cause = "that fewer nodes than a quorum are enough for a grant"
 	oldKeyStands   cause = "that a key which a client set for an earlier grant stands for the next one, too"
 	failedIsDone   cause = "that a command which failed has set the key all the same"
-	grantedUnasked cause = "that a client has the lock which the nodes refused, or which did not ask them"
+	grantedUnasked cause = "that a client which was told that it has the lock has its key on the nodes"
 )
 
 // judgeBacked: before a client is told that it has the lock, its own commands have set its keys on enough nodes.

@@ -23,6 +23,8 @@ type guaranteeRow struct {
 	// only variants without faults are about it.
 	faults    []string
 	faultless bool
+	// on: only variants on such nodes are about it; nil: on whatever nodes.
+	on func(Nodes) bool
 	// byDesign says why locks cannot keep it of which it is not demanded. always: no scenario
 	// names their classes, because it is true of all.
 	byDesign string
@@ -58,12 +60,15 @@ var guarantees = []guaranteeRow{
 	{name: "client-clock", title: "A client whose clock is moved does not believe in a lease that has ended",
 		decides: []checker.Property{checker.ExclusiveLease, checker.NoLateEffect, checker.BackedGrant}, faults: []string{"clock"}},
 	{name: "failover", title: "A failover does not give the lock to a second client", decides: exclusion, faults: []string{"kill", "promote"},
+		on:       Nodes.Replicated,
 		byDesign: "Replication is asynchronous: a replica can be promoted that never got the key.",
 		givesUp:  []checker.Blame{checker.BlamesReplication, checker.BlamesMemory}},
 	{name: "sentinel", title: "A failover by Redis Sentinel does not give the lock to a second client", decides: exclusion,
+		on:       Nodes.Watched,
 		byDesign: "Redis Sentinel promises that there is a primary again, not that it has the key, and not that there is only one.",
 		givesUp:  []checker.Blame{checker.BlamesReplication, checker.BlamesMemory}},
 	{name: "cluster", title: "A failover by Redis Cluster does not give the lock to a second client", decides: exclusion,
+		on:       Nodes.Clustered,
 		byDesign: "Redis Cluster elects a replica that may never have got the key, and a primary that is cut off goes on granting for a while.",
 		givesUp:  []checker.Blame{checker.BlamesReplication, checker.BlamesMemory}},
 	{name: "owner-only", title: "Only the holder's own release or renewal touches its lock",
@@ -75,7 +80,7 @@ var guarantees = []guaranteeRow{
 	{name: "told-when-lost", title: "A holder is told that it has lost the lock", decides: []checker.Property{checker.ToldWhenLost}},
 	{name: "no-false-alarm", title: "A holder that has its lock is not told that it has lost it",
 		decides: []checker.Property{checker.NoFalseAlarm}},
-	{name: "told-at-release", title: "A release does not say that it gave back a lock which was gone, or is still there",
+	{name: "told-at-release", title: "A release tells its holder that the lock was gone, or is still there",
 		decides: []checker.Property{checker.ToldAtRelease}},
 	{name: "fencing", title: "Each grant's token is larger than the one before, so that a resource can refuse late writes",
 		decides:  []checker.Property{checker.OrderedTokens, checker.HolderServed, checker.LinearizableResource},
@@ -192,6 +197,12 @@ func (g Guarantee) Faults() []string { return g.row().faults }
 
 // Faultless reports that only variants without faults are about it.
 func (g Guarantee) Faultless() bool { return g.row().faultless }
+
+// IsAbout reports that a variant with such faults, on such nodes, can be about it.
+func (g Guarantee) IsAbout(s *Setup) bool {
+	on := g.row().on
+	return (!g.Faultless() || s.Faults.None()) && (on == nil || on(s.Nodes))
+}
 
 // Speaks reports that a property speaks for the guarantee.
 func (g Guarantee) Speaks(p checker.Property) bool { return slices.Contains(g.row().decides, p) }

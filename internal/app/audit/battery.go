@@ -88,7 +88,7 @@ func with(s *scenario.Scenario, variants []scenario.Variant) *scenario.Scenario 
 func asks(g scenario.Guarantee, v *scenario.Variant) card.State {
 	p := g.Decides(v)
 	switch {
-	case p == "", g.Faultless() && (len(v.Setup.Faults.List) > 0 || v.Setup.Faults.Mix != nil):
+	case p == "", !g.IsAbout(&v.Setup):
 		return ""
 	case v.Expected(p) == checker.Holds:
 		return card.Kept

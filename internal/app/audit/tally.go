@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
+	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -320,7 +321,7 @@ func (t *tally) conclude() answer {
 		if b != nil && b.ours {
 			b.conclude(v, t.lock, &one)
 		} else {
-			v.conclude(t.guarantee, &one)
+			v.conclude(t.guarantee, t.lock, &one)
 		}
 		one.Deployments = t.deployed(v.name, one.State)
 		tests = t.sort(tests, v.name, one)
@@ -402,7 +403,7 @@ func (t *tally) name(variant string) bool {
 
 // conclude writes into a cell what came of a variant in which nothing was violated that speaks
 // for the guarantee.
-func (of *variantTally) conclude(g scenario.Guarantee, cell *card.Cell) {
+func (of *variantTally) conclude(g scenario.Guarantee, l *Lock, cell *card.Cell) {
 	cell.Runs, cell.Undecided, cell.Report, cell.Replay = of.runs, of.undecided, of.report, of.replay
 	switch p := of.decided; {
 	case of.refused != "":
@@ -411,7 +412,7 @@ func (of *variantTally) conclude(g scenario.Guarantee, cell *card.Cell) {
 		cell.State, cell.Why = card.NotApplicable, sentence("the lock does not wait for what this strikes. "+of.late)
 	case p == nil:
 		cell.State, cell.TooSlow, cell.Why = card.Unknown, of.slow, sentence(cmp.Or(of.doubt, "nothing was put to the test"))
-	case p.Expected == checker.Holds, p.Verdict == checker.Holds && g.ByDesign() == "":
+	case p.Expected == checker.Holds, p.Verdict == checker.Holds && (g.ByDesign() == "" || l.outlives(g)):
 		cell.State, cell.Property, cell.Why = card.Kept, string(p.Name), sentence(p.Why)
 	default:
 		cell.State, cell.Property, cell.Why = card.ByDesign, string(p.Name), g.ByDesign()
@@ -420,6 +421,12 @@ func (of *variantTally) conclude(g scenario.Guarantee, cell *card.Cell) {
 			cell.Why += card.HereWords + strings.TrimSuffix(p.Why, ".") + "."
 		}
 	}
+}
+
+// outlives reports that a lock does not rely on what locks of its class give up for the guarantee: if it keeps its lease in the value of its
+// key, no node's clock ends that.
+func (l *Lock) outlives(g scenario.Guarantee) bool {
+	return l.Ready.Lease == program.LeaseTTL && slices.Equal(g.GivesUp(), []checker.Blame{checker.BlamesClocks})
 }
 
 func (b *broken) conclude(v *variantTally, l *Lock, cell *card.Cell) {

@@ -35,7 +35,7 @@ func TestByDesignHasAReason(t *testing.T) {
 		var of variantTally
 		of.add(&tally{question: &question{guarantee: c.guarantee}, lock: &Lock{}}, one, v, &v.Properties[0])
 		var cell card.Cell
-		of.conclude(c.guarantee, &cell)
+		of.conclude(c.guarantee, &Lock{StandIn: &scenario.StandIn{}}, &cell)
 		if cell.State != c.want || !strings.HasPrefix(cell.Why, c.why) {
 			t.Errorf("%s, %s: %s, %q; want %s, %q", c.guarantee, c.property.Verdict, cell.State, cell.Why, c.want, c.why)
 		}

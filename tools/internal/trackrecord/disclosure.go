@@ -32,14 +32,18 @@ func withheld(lock string, c *card.Cell, findings []Finding) bool {
 // pointing is the part of a cell's sentence that says what else is violated in its runs, and to which cell that belongs.
 var pointing = regexp.MustCompile(`( ?\(But |It cannot be judged, because )[a-z-]+ is violated .*: see (\S+)\.\)?$`)
 
+// seenThere stands in the place of what was seen in a cell that is unknown, in a row in which another one is withheld.
+const seenThere = "Something was seen here that the nodes do not confirm. " + hearFirst
+
 // sayingTooMuch are the cells of a lock's card that say, or show, what no reported finding says, each with what it may say: those that are
-// withheld, and those whose runs show the same.
+// withheld, those whose runs show the same, and those in which a violation was seen in the row of one that is withheld.
 func sayingTooMuch(lock string, l *card.Lock, findings []Finding) map[*card.Cell]string {
-	secret := make(map[string]bool)
+	secret, rows := make(map[string]bool), make(map[string]bool)
 	list := make(map[*card.Cell]string)
 	for _, cells := range [][]card.Cell{l.Cells, l.Conform} {
 		for i := range cells {
 			if c := &cells[i]; withheld(lock, c, findings) {
+				rows[c.Guarantee()] = true
 				if secret[c.ID] = true; tells(c) {
 					list[c] = hearFirst
 				}
@@ -50,6 +54,9 @@ func sayingTooMuch(lock string, l *card.Lock, findings []Finding) map[*card.Cell
 		c := &l.Cells[i]
 		if at := pointing.FindStringSubmatchIndex(c.Why); at != nil && secret[c.Why[at[4]:at[5]]] && !secret[c.ID] {
 			list[c] = strings.TrimSpace(c.Why[:at[0]] + " Something else is violated here. " + hearFirst)
+		}
+		if c.State == card.Unknown && rows[c.Guarantee()] && strings.HasPrefix(c.Why, "Look here: ") {
+			list[c] = seenThere
 		}
 	}
 	return list

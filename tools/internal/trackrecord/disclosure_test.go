@@ -168,6 +168,23 @@ func TestWithholdBeside(t *testing.T) {
 	}
 }
 
+// TestWithholdSeen: what was seen in a row of a cell that is withheld may be the same. It says that something was seen, and no more.
+func TestWithholdSeen(t *testing.T) {
+	t.Parallel()
+	seen := card.Cell{ID: "progress/a", State: card.Unknown, Replay: "sim run a", Why: "Look here: deadlock-free is violated by the lock's word."}
+	other := seen
+	other.ID = "exclusive/a"
+	l := &card.Lock{Cells: []card.Cell{seen, other}, Conform: []card.Cell{{ID: "progress/conform-x", State: card.Broken, Why: hearFirst}}}
+	said := sayingTooMuch("alpha", l, nil)
+	if said[&l.Cells[0]] != seenThere || len(said) != 1 {
+		t.Errorf("what is left: %v", said)
+	}
+	withhold(&l.Cells[0], seenThere)
+	if said = sayingTooMuch("alpha", l, nil); len(said) > 0 || l.Cells[0].Replay != "" {
+		t.Errorf("left: %+v, %v", l.Cells[0], said)
+	}
+}
+
 // TestWithholdSearch: of what a search found the guarantee is left, and the whole stands where nothing is published.
 func TestWithholdSearch(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,7 @@ from importlib.metadata import version  # noqa: E402
 
 from aioredlock import Aioredlock  # noqa: E402
 from aioredlock.lock import Lock  # noqa: E402
-from sim_adapter import Grant, Program, serve  # noqa: E402
+from sim_adapter import Grant, Program, Refused, serve  # noqa: E402
 
 RENEWS = "--renew" in sys.argv
 DELAY = 0.2  # s between two tries, by default, more or less 0.1
@@ -45,7 +45,15 @@ def open_lock(setup):
             lock.__class__ = Lock  # it makes the lock invalid, too
             run(manager.unlock(lock))
 
-        grant = Grant(release=release, extend=lambda: run(manager.extend(lock)), owner=lock.id)
+        def extend():
+            try:
+                run(manager.extend(lock))
+            except Exception as err:
+                if lock.valid:
+                    raise
+                raise Refused(str(err)) from err  # it has given the lock up
+
+        grant = Grant(release=release, extend=extend, owner=lock.id)
         if RENEWS:
             lock.__class__ = Watched
         return grant

@@ -12,7 +12,6 @@ import (
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
 	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/lock"
-	"github.com/redlock-sim/redlock-sim/internal/lock/program"
 	"github.com/redlock-sim/redlock-sim/internal/report"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
@@ -426,7 +425,7 @@ func (of *variantTally) conclude(g scenario.Guarantee, l *Lock, cell *card.Cell)
 // outlives reports that a lock does not rely on what locks of its class give up for the guarantee: if it keeps its lease in the value of its
 // key, no node's clock ends that.
 func (l *Lock) outlives(g scenario.Guarantee) bool {
-	return l.Ready.Lease == program.LeaseTTL && slices.Equal(g.GivesUp(), []checker.Blame{checker.BlamesClocks})
+	return l.Ready.LeaseInValue() && slices.Equal(g.GivesUp(), []checker.Blame{checker.BlamesClocks})
 }
 
 func (b *broken) conclude(v *variantTally, l *Lock, cell *card.Cell) {

@@ -10,7 +10,7 @@ import (
 )
 
 // leased reports that the lock keeps its lease in the value of its key, so that the key's own end says nothing.
-func (s *suite) leased() bool { return s.ready.Lease == program.LeaseTTL }
+func (s *suite) leased() bool { return s.ready.LeaseInValue() }
 
 // leaseEnds sees when another client gets the lock of a holder that does not give it back: not before it has lasted for a while at
 // least. A holder that renews is killed.

@@ -262,6 +262,9 @@ func (r *Ready) checkLists() error {
 	return nil
 }
 
+// LeaseInValue reports that the lock keeps its lease in the value of its key.
+func (r *Ready) LeaseInValue() bool { return r.Lease == LeaseTTL }
+
 // checkLease is about what it says of its leases.
 func (r *Ready) checkLease() error {
 	if r.TTLMin < 0 || r.TTLStep < 0 || r.TTLExtra < 0 {

@@ -410,8 +410,8 @@ func (a *audit) control(ctx context.Context, k *asked) {
 	}
 }
 
-// homeOfLinks is the guarantee about late messages, or about nodes that cannot be reached, if two clients hold the lock only where links are
-// struck, in a case about something else; empty: it is not so.
+// homeOfLinks is the guarantee about late messages, or about nodes that cannot be reached, if two clients hold the lock only where links
+// are struck, in a case about something else; empty: it is not so.
 func (a *audit) homeOfLinks(ctx context.Context, k *asked) scenario.Guarantee {
 	p := checker.Property(k.aside.Property)
 	v := *k.variant(k.aside.Variant)

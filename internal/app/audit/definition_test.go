@@ -624,8 +624,8 @@ func TestViolationsBesideWithoutAFault(t *testing.T) {
 	}
 }
 
-// Where two clients hold the lock because messages were held, in a case about something else, that counts in late-messages. A pause that the case
-// needs as well changes nothing. What shows also without the faults of links stays.
+// Where two clients hold the lock because messages were held, in a case about something else, that counts in late-messages. A pause that
+// the case needs as well changes nothing. What shows also without the faults of links stays.
 func TestViolationsBesideByLinks(t *testing.T) {
 	const hold = "  - at: 0s\n    hold: {client: c2, direction: requests, for: 8s}\n"
 	for name, c := range map[string]struct {

@@ -88,7 +88,8 @@ func RunPart(ctx context.Context, o Options, mine []int) (*card.Card, []Answer, 
 	}
 	var answers []Answer
 	for _, k := range questions {
-		answers = append(answers, Answer{Unit: uint64(k.unit), Lock: k.column, Cell: k.cell, Aside: k.aside, Home: k.home, Whole: k.whole, Shown: k.shown})
+		answers = append(answers, Answer{Unit: uint64(k.unit), Lock: k.column, Cell: k.cell,
+			Aside: k.aside, Home: k.home, Whole: k.whole, Shown: k.shown})
 	}
 	for _, k := range a.costs(ctx, mineToo) {
 		answers = append(answers, Answer{Unit: uint64(k.unit), Lock: k.column, Cost: k.cost})
@@ -140,7 +141,8 @@ func Settle(questions *card.Card, answers []Answer, missing string) *card.Card {
 			answered[j] = true
 			a := &answers[at]
 			*c = *a.Cell
-			k := &asked{question: &question{id: c.ID, guarantee: scenario.Guarantee(c.Guarantee())}, cell: c, shown: a.Shown, home: a.Home, whole: a.Whole}
+			k := &asked{question: &question{id: c.ID, guarantee: scenario.Guarantee(c.Guarantee())}, cell: c,
+				shown: a.Shown, home: a.Home, whole: a.Whole}
 			if a.Aside != nil {
 				aside := *a.Aside
 				k.aside = &aside

@@ -422,8 +422,8 @@ func (of *variantTally) conclude(g scenario.Guarantee, l *Lock, cell *card.Cell)
 	}
 }
 
-// outlives reports that a lock does not rely on what locks of its class give up for the guarantee: if it keeps its lease in the value of its
-// key, no node's clock ends that.
+// outlives reports that a lock does not rely on what locks of its class give up for the guarantee: if it keeps its lease in the value of
+// its key, no node's clock ends that.
 func (l *Lock) outlives(g scenario.Guarantee) bool {
 	return l.Ready.LeaseInValue() && slices.Equal(g.GivesUp(), []checker.Blame{checker.BlamesClocks})
 }

@@ -171,7 +171,8 @@ func TestWithholdBeside(t *testing.T) {
 // TestWithholdSeen: what was seen in a row of a cell that is withheld may be the same. It says that something was seen, and no more.
 func TestWithholdSeen(t *testing.T) {
 	t.Parallel()
-	seen := card.Cell{ID: "progress/a", State: card.Unknown, Replay: "sim run a", Why: "Look here: deadlock-free is violated by the lock's word."}
+	seen := card.Cell{ID: "progress/a", State: card.Unknown, Replay: "sim run a",
+		Why: "Look here: deadlock-free is violated by the lock's word."}
 	other := seen
 	other.ID = "exclusive/a"
 	l := &card.Lock{Cells: []card.Cell{seen, other}, Conform: []card.Cell{{ID: "progress/conform-x", State: card.Broken, Why: hearFirst}}}

@@ -215,7 +215,7 @@ func (r *run) spec() world.Spec {
 		if r.Program.Elsewhere() {
 			spec.LockStore = client.StoreKind(r.Program.Store)
 		}
-		spec.LockKeys, spec.LockLeased = r.lockKeys(), r.Program.Lease == program.LeaseTTL && s.Lock.TTL > 0
+		spec.LockKeys, spec.LockLeased = r.lockKeys(), r.Program.LeaseInValue() && s.Lock.TTL > 0
 	}
 	for _, name := range r.nodes {
 		spec.Nodes = append(spec.Nodes, world.Node{Name: name, Persistence: s.Nodes.Persistence})

@@ -24,11 +24,12 @@ type Faults struct {
 // None reports that there are no faults.
 func (f *Faults) None() bool { return len(f.List) == 0 && f.Mix == nil }
 
-// OfLinks are the faults of the list that strike links, apart from all others.
+// OfLinks are the faults of the list that strike links, apart from all others. A node that refuses commands answers in time.
 func (f *Faults) OfLinks() (links, others Faults) {
 	others.Mix = f.Mix
 	for _, one := range f.List {
-		if slices.ContainsFunc(nemesis.PowersOf(one.Kind, one.Params), func(p world.Power) bool { return p >= world.LatencyPower }) {
+		powers := nemesis.PowersOf(one.Kind, one.Params)
+		if !one.refuses() && slices.ContainsFunc(powers, func(p world.Power) bool { return p >= world.LatencyPower }) {
 			links.List = append(links.List, one)
 		} else {
 			others.List = append(others.List, one)

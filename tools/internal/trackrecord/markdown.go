@@ -22,7 +22,8 @@ schedules of faults among real servers: in virtual time, or, as its command says
 
 A cell has the worst state of its cases, and how many of the cases that apply are kept; – says that none applies, because the lock
 cannot do what it takes, its program here does not ask it to, or sim cannot try it in the store where the lock is kept;
-and for fencing that the lock tells no token. A cell is also broken if a check of ` + "`sim conform`" + ` fails, or *a finding* says so, though all its cases were kept. ` +
+and for fencing that the lock tells no token. A cell is also broken if a check of ` + "`sim conform`" + ` fails,
+or *a finding* says so, though all its cases were kept. ` +
 	`[The report card](reference/audit.md#the-guarantees) says what each guarantee is, and how a cell is decided.
 *+2* says that two cases of the row came after the card was made: what it would say of them nobody knows yet,
 and a library's program may by now be able to do what a *–* says that it is not.

@@ -80,8 +80,8 @@ var libraries = map[string]struct {
 }
 
 // waitForEver are those whose clients have no time limit for an answer.
-var waitForEver = []string{"node-redis", "redlock-5", "redis-semaphore", "ioredis-lock", "node-redis-warlock", "aioredlock", "aioredlock-renew",
-	"laravel-lock"}
+var waitForEver = []string{"node-redis", "redlock-5", "redis-semaphore", "ioredis-lock", "node-redis-warlock", "aioredlock",
+	"aioredlock-renew", "laravel-lock"}
 
 // elsewhere are those that keep it elsewhere, that have a counter beside it, or that several clients may hold at once: these tests do not
 // read their keys.

@@ -77,9 +77,9 @@ func (j *judge) silences(client string) (list []stretchOfEvents) {
 func (j *judge) watchSilence(client string, s stretchOfEvents, bound time.Duration) watched {
 	var w watched
 	from, since := s.from, s.event // since: the silence's begin, or the client's latest grant in it
-	look := func(to time.Duration) (waited time.Duration) {
+	look := func(to time.Duration, before int) (waited time.Duration) {
 		waited = -1
-		for _, x := range j.clientWaiting(client, since, window{from: from, to: to}, bound/2) {
+		for _, x := range j.clientWaiting(client, since, before, window{from: from, to: to}, bound/2) {
 			if waited = x.to - x.from; waited > bound && w.starved == nil {
 				w.starved = &x
 			}
@@ -94,7 +94,7 @@ func (j *judge) watchSilence(client string, s stretchOfEvents, bound time.Durati
 		}
 		at, mine, inside := j.At(g.Return), g.Client == client, g.Return > s.event
 		if inside && from <= at {
-			if waited := look(at); mine && waited >= 0 {
+			if waited := look(at, g.Return); mine && waited >= 0 {
 				w.granted++
 				w.slowest = max(w.slowest, waited)
 			}
@@ -106,19 +106,19 @@ func (j *judge) watchSilence(client string, s stretchOfEvents, bound time.Durati
 		}
 	}
 	if to := min(s.to, j.End); from <= to {
-		look(to)
+		look(to, s.closed)
 	}
 	return w
 }
 
 // clientWaiting are the times in which a client waited for an acquire or a release in a stretch of the run, without
-// those requests that were completed by an event.
-func (j *judge) clientWaiting(client string, since int, within window, breakAt time.Duration) (list []starving) {
+// those requests that were completed by an event, or called after another: in virtual time both may be in one instant.
+func (j *judge) clientWaiting(client string, since, before int, within window, breakAt time.Duration) (list []starving) {
 	var last *starving
 	open := -1 // a request that is not completed yet
 	add := func(i int, until time.Duration) {
 		begin, end := max(j.At(j.Ops[i].Call), within.from), min(until, within.to)
-		if begin > end {
+		if begin > end || j.Ops[i].Call > before {
 			return
 		}
 		if last == nil || begin-last.to > breakAt {

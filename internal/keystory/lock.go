@@ -352,9 +352,7 @@ func (k *Lock) finish() {
 			k.settleBy(a)
 		}
 		k.events = k.events[:0]
-		k.log.Now = a.open.Line
-		change, before := k.log.ChangeOf(a.open)
-		k.log.RecordChange(change, before, a.changed[0], a.source, a.open.At)
+		_, before := k.log.RecordStep(a.open)
 		k.judge(a, before)
 	case a.unclear:
 		if a.would.Holds != command.Absent && a.wouldNX && !a.entry {

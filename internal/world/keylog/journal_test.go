@@ -156,6 +156,7 @@ func TestJournal(t *testing.T) {
 		"one that the script computed": {[]string{"c1: EVALSHA abc 1 lock a 300 > SET lock a PXAT 1300"}, taken},
 		"a script is one thing": {[]string{"c1: EVALSHA abc 1 lock u 300 > HINCRBY lock u 1 & PEXPIREAT lock 1300"},
 			"set c1 u 300ms sent -7ms until 293ms"},
+		"unless it makes a key and removes it": {[]string{"c1: EVALSHA abc 1 lock a > SET lock a & DEL lock"}, "set c1 a sent -7ms; deleted c1 a"},
 		"and so is a transaction": {[]string{"c1: MULTI; HINCRBY lock u 1; PEXPIREAT lock 1300; EXEC > HINCRBY lock u 1 & PEXPIREAT lock 1300"},
 			"set c1 u 300ms sent -7ms until 300ms"},
 		"which may come in pieces": {[]string{"c1#1: MULTI; SET lock a", "c1#2: MULTI; SET lock b", "c1#1 @1002: PEXPIRE lock 300",

@@ -90,14 +90,12 @@ func (k *Key) CloseBlock() {
 	k.Block = nil
 	ends := b.Before.Expires
 	b.Expired = (now.Holds == command.Absent || b.wrote && b.Before.OfField) && ends != (command.Span{}) && ends.From < b.At.To
-	change, before := k.ChangeOf(b)
-	k.Now = b.Line
-	if change.Did != command.Kept && b.Line.Stranger {
+	if change, _ := k.changeOf(b); change.Did != command.Kept && b.Line.Stranger {
 		k.RecordStranger(&b.Line)
 		k.RecordFound(b.At)
 		return
 	}
-	k.RecordChange(change, before, b.Line.Args[0], b.Line.Caller, b.At)
+	k.RecordStep(b)
 }
 
 // RecordOwn records what the node did by itself.

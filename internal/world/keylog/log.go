@@ -65,9 +65,23 @@ func (c *Line) Executed() command.Executed {
 	return command.Executed{Words: c.Args, DB: c.DB, At: c.Span}
 }
 
-// ChangeOf is what a step did to the key in all, and what the key was before. Permits of before are those that it had, also if all were
+// RecordStep records what a step did to the key in all, and tells that, and what the key was before.
+func (k *Log) RecordStep(s *Step) (command.Change, command.Key) {
+	change, before := k.changeOf(s)
+	if k.Now = s.Line; s.fleeting(change, k.Replay.Key) {
+		k.Replay.Key = s.last
+		k.recordWritten(history.KeySet, command.Change{Ends: s.ends}, s.Line.Caller, s.At)
+		k.Replay.Key = command.Key{}
+		k.RecordKey(history.KeyDeleted, s.last, s.Line.Caller, nil)
+		return change, before
+	}
+	k.RecordChange(change, before, s.Line.Args[0], s.Line.Caller, s.At)
+	return change, before
+}
+
+// changeOf is what a step did to the key in all, and what the key was before. Permits of before are those that it had, also if all were
 // removed in between.
-func (k *Log) ChangeOf(s *Step) (command.Change, command.Key) {
+func (k *Log) changeOf(s *Step) (command.Change, command.Key) {
 	change, before := s.change(k.Replay.Key)
 	if k.hasPermits(s.Before) {
 		before = s.Before

@@ -2,7 +2,8 @@ package keylog
 
 import "github.com/redlock-sim/redlock-sim/internal/redis/command"
 
-// Step is what a command, a script or a transaction did to a key in all: nobody sees the key in between, so it is one event.
+// Step is what a command, a script or a transaction did to a key in all: nobody sees the key in between, so it is one event,
+// or, if it made a key and removed it, two.
 type Step struct {
 	Number int
 	Before command.Key
@@ -12,6 +13,8 @@ type Step struct {
 	At      command.Span
 	// wrote and extended: it was written, or got another end. ends: the end was named. gone: it was removed in between.
 	wrote, extended, ends, gone bool
+	// last is what the key was when it was there for the last time.
+	last command.Key
 }
 
 // Add takes in one of the changes, after which the key is as after says.
@@ -19,7 +22,16 @@ func (s *Step) Add(change command.Change, after command.Key) {
 	s.wrote = s.wrote || change.Did == command.Wrote
 	s.extended = s.extended || change.Did == command.Extended
 	s.ends = s.ends || change.Ends
-	s.gone = s.gone || after.Holds == command.Absent
+	if after.Holds == command.Absent {
+		s.gone = true
+	} else {
+		s.last = after
+	}
+}
+
+// fleeting reports that the step made a key, and removed it: a text or a hash, as a list is handed to who waits for it.
+func (s *Step) fleeting(change command.Change, now command.Key) bool {
+	return change.Did == command.Kept && s.wrote && now.Holds == command.Absent && (s.last.Holds == command.Text || s.last.Holds == command.Hash)
 }
 
 // change is what the step did in all, and what the key was before.

@@ -127,13 +127,11 @@ func (k *keyWatch) finish() {
 		return
 	}
 	k.open = nil
-	change, before := k.ChangeOf(&s.Step)
+	change, _ := k.RecordStep(&s.Step)
 	if change.Did == command.Wrote {
 		k.setBy = s.Line.Caller
 	}
 	k.behind = k.behind && change.Did != command.Wrote
-	k.Now = s.Line
-	k.RecordChange(change, before, s.Line.Args[0], s.Line.Caller, s.At)
 }
 
 // clockPace is how many times as fast as ours a node's clock may have run before it

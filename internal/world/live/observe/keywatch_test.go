@@ -96,7 +96,7 @@ func TestWhatTheStreamTells(t *testing.T) {
 		"one event of a transaction": {[]string{"1 h:1 MULTI", "2 h:1 SET lock a", "2 h:1 EVAL x 1 lock", "2 lua PEXPIRE lock 300",
 			"2 h:1 PEXPIRE lock 400", "2.1 h:1 EXEC", "3 h:1 MULTI", "3 h:1 DEL lock", "3 h:1 EXEC", "4 h:1 SET lock b", "4 h:1 PEXPIRE lock 5"},
 			[]string{"set c1 a 400ms", "deleted c1 a", "set c1 b", "extended c1 b 5ms"}},
-		"nothing left of a step": {[]string{"1 h:1 EVAL x 1 lock", "1.1 lua SET lock a", "1.1 lua DEL lock"}, nil},
+		"nothing left of a step": {[]string{"1 h:1 EVAL x 1 lock", "1.1 lua SET lock a", "1.1 lua DEL lock"}, []string{"set c1 a", "deleted c1 a"}},
 		"unclear inside of a step": {[]string{"1 h:1 EVAL x 1 lock", "1.1 lua SET lock a", "1.1 lua BITFIELD lock SET u8 0 1"},
 			[]string{"set c1 a", "unclear c1 BITFIELD"}},
 		"a hash": {[]string{"1 h:1 HSET lock u 1", "1 h:1 PEXPIRE lock 500", "2 h:1 HINCRBY lock u 1",

@@ -16,7 +16,7 @@ async function openLock(setup) {
   const ttl = Math.round(setup.ttl)
   return async (wait = 86_400_000) => {
     const options = { key: setup.key, ttl, retryAttempts: Math.max(1, Math.floor(wait / DELAY)) }
-    const lock = quorum ? createRedlock({ adapters, ...options }) : createLock({ adapter: adapters[0], ...options })
+    const lock = setup.lockObject(() => quorum ? createRedlock({ adapters, ...options }) : createLock({ adapter: adapters[0], ...options }))
     const attempt = async (what, again = false) => { // again: a repeated command says false only if the lock is not ours any more
       const before = begin()
       const no = async (why) => await calm(before) ? new Refused(why) : new Error(why)
@@ -31,4 +31,4 @@ async function openLock(setup) {
 }
 
 serve({ name: `redlock-universal ${quorum ? 'RedLock' : 'SimpleLock'}${tuned ? ', tuned' : ''}`, version: versionOf('redlock-universal'), kind: quorum ? 'quorum' : 'single', keys: ['{key}'],
-  can: ['extend', 'owner', 'sentinel', 'cluster', 'setup-again'], homepage: 'https://github.com/alexpota/redlock-universal', about: `IoredisAdapter; ${aboutClients}` }, openLock)
+  can: ['extend', 'owner', 'sentinel', 'cluster', 'setup-again', 'one-object'], homepage: 'https://github.com/alexpota/redlock-universal', about: `IoredisAdapter; ${aboutClients}` }, openLock)

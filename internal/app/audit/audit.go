@@ -223,8 +223,6 @@ type asked struct {
 	aside *card.Cell
 	home  scenario.Guarantee
 	whole bool
-	// shown are all properties whose violation was shown.
-	shown []checker.Property
 	// within bounds each run; 0: the audit's bound does.
 	within time.Duration
 }
@@ -289,7 +287,7 @@ func (a *audit) answer(ctx context.Context, k *asked) {
 		s = only(k.scenario, names)
 	}
 	out := t.conclude()
-	*k.cell, k.aside, k.shown = out.Cell, out.aside, out.shown
+	*k.cell, k.aside = out.Cell, out.aside
 	a.control(ctx, k)
 	for _, c := range []*card.Cell{k.cell, k.aside} {
 		if c != nil {
@@ -390,7 +388,6 @@ func (a *audit) control(ctx context.Context, k *asked) {
 		default:
 			aside.Become(card.Broken)
 			aside.Why = sentence(fmt.Sprintf("%s (%s)", c.why, rate))
-			k.shown = append(k.shown, checker.Property(aside.Property))
 		}
 		k.aside, k.home = &aside, a.homeOf(ctx, k, &aside)
 		k.cell.Become(card.Unknown)
@@ -566,7 +563,7 @@ func (k *asked) atHome() *asked {
 		alone = with(k.scenario, []scenario.Variant{v})
 	}
 	return &asked{question: &question{id: cell.ID, title: cell.Title, guarantee: k.home, scenario: alone}, lock: k.lock, column: k.column,
-		cell: &cell, shown: []checker.Property{checker.Property(cell.Property)}}
+		cell: &cell}
 }
 
 // settle settles for which guarantee each violation of a lock speaks, and takes the cells up that are added.
@@ -605,14 +602,16 @@ func (k *asked) explanation(all []*asked) *asked {
 	return nil
 }
 
-// explains reports that the cell is broken in a way that explains a violation seen elsewhere, too. Where the same property is violated
-// since something else was assumed in vain, it does not.
+// explains reports that the cell is broken in a way that explains a violation seen elsewhere, too: since the same property is violated, and the
+// same was assumed in vain, or because of two holders, of which it is a consequence.
 func (k *asked) explains(aside *card.Cell) bool {
-	p := checker.Property(aside.Property)
-	if k.cell.State != card.Broken || k.cell.Property == aside.Property && k.cell.Assumption != aside.Assumption {
+	if k.cell.State != card.Broken {
 		return false
 	}
-	return slices.Contains(k.shown, p) || consequence(p) && slices.Contains(k.shown, checker.ExclusiveLease)
+	if k.cell.Property == aside.Property {
+		return k.cell.Assumption == aside.Assumption
+	}
+	return k.cell.Property == string(checker.ExclusiveLease) && consequence(checker.Property(aside.Property))
 }
 
 // only is a scenario with the variants of these names.

@@ -528,9 +528,6 @@ func TestViolationsThatCountElsewhere(t *testing.T) {
 		aside.Why = "of the aside"
 		k := &asked{question: &question{id: own.ID, guarantee: "exclusive"}, cell: &own, aside: &aside}
 		o := &asked{question: &question{id: other.ID, guarantee: "owner-only"}, cell: &other}
-		if c.other == card.Broken {
-			o.shown = []checker.Property{checker.OwnerRelease}
-		}
 		attribute([]*asked{k, o})
 		if k.cell.State != c.want || !strings.Contains(k.cell.Why, c.says) || o.cell.State != c.other {
 			t.Errorf("%s: %s (%s) and %s", name, k.cell.State, k.cell.Why, o.cell.State)
@@ -538,17 +535,20 @@ func TestViolationsThatCountElsewhere(t *testing.T) {
 	}
 }
 
-// A violation of the same property by which something else was assumed in vain is none that was shown elsewhere.
+// A violation of the same property by which something else was assumed in vain is none that was shown elsewhere, nor is one in a cell that is
+// broken because of another property.
 func TestAnotherAssumption(t *testing.T) {
 	for _, c := range []struct {
 		assumed string
+		because checker.Property
 		want    card.State
-	}{{"that nobody deletes", card.Kept}, {"that clocks agree", card.Broken}} {
+	}{{"that nobody deletes", checker.OwnerRelease, card.Kept}, {"that clocks agree", checker.OwnerRelease, card.Broken},
+		{"that nobody deletes", checker.DeadlockFree, card.Broken}} {
 		own := card.Cell{ID: "exclusive/x", State: card.Kept, Property: string(checker.ExclusiveLease)}
-		other := card.Cell{ID: "owner-only/y", State: card.Broken, Property: string(checker.OwnerRelease), Assumption: "that nobody deletes"}
-		aside := card.Cell{ID: own.ID, State: card.Broken, Property: other.Property, Assumption: c.assumed}
+		other := card.Cell{ID: "owner-only/y", State: card.Broken, Property: string(c.because), Assumption: "that nobody deletes"}
+		aside := card.Cell{ID: own.ID, State: card.Broken, Property: string(checker.OwnerRelease), Assumption: c.assumed}
 		k := &asked{question: &question{id: own.ID, guarantee: "exclusive"}, cell: &own, aside: &aside}
-		o := &asked{question: &question{id: other.ID, guarantee: "owner-only"}, cell: &other, shown: []checker.Property{checker.OwnerRelease}}
+		o := &asked{question: &question{id: other.ID, guarantee: "owner-only"}, cell: &other}
 		if attribute([]*asked{k, o}); k.cell.State != c.want {
 			t.Errorf("assumed in vain %q, elsewhere %q: %s, want %s", c.assumed, other.Assumption, k.cell.State, c.want)
 		}
@@ -580,7 +580,7 @@ func TestViolationsWithoutTheFault(t *testing.T) {
 	}
 
 	other := ask("exclusive/z", card.Broken)
-	other.shown = []checker.Property{checker.ExclusiveLease}
+	other.cell.Property = string(checker.ExclusiveLease)
 	known := free()
 	if added = attribute([]*asked{known, other}); len(added) > 0 || !strings.Contains(known.cell.Why, "see exclusive/z") {
 		t.Errorf("it is broken at home already: %+v, %s", added, known.cell.Why)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
-	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
@@ -22,13 +21,11 @@ type Answer struct {
 	Unit uint64 `json:"unit"`
 	Lock int    `json:"lock"`
 	// Cell is the answer. Aside is the cell of a violation that may have another reason than what the question is about. Home is the guarantee
-	// that it belongs to, where it shows also without the faults of the question, or where it is about them (whole). Shown are all properties
-	// whose violation was shown.
+	// that it belongs to, where it shows also without the faults of the question, or where it is about them (whole).
 	Cell  *card.Cell         `json:"cell,omitempty"`
 	Aside *card.Cell         `json:"aside,omitempty"`
 	Home  scenario.Guarantee `json:"home,omitempty"`
 	Whole bool               `json:"whole,omitempty"`
-	Shown []checker.Property `json:"shown,omitempty"`
 	// Cost was measured, where it is no question.
 	Cost *card.Cost `json:"cost,omitempty"`
 }
@@ -89,7 +86,7 @@ func RunPart(ctx context.Context, o Options, mine []int) (*card.Card, []Answer, 
 	var answers []Answer
 	for _, k := range questions {
 		answers = append(answers, Answer{Unit: uint64(k.unit), Lock: k.column, Cell: k.cell,
-			Aside: k.aside, Home: k.home, Whole: k.whole, Shown: k.shown})
+			Aside: k.aside, Home: k.home, Whole: k.whole})
 	}
 	for _, k := range a.costs(ctx, mineToo) {
 		answers = append(answers, Answer{Unit: uint64(k.unit), Lock: k.column, Cost: k.cost})
@@ -142,7 +139,7 @@ func Settle(questions *card.Card, answers []Answer, missing string) *card.Card {
 			a := &answers[at]
 			*c = *a.Cell
 			k := &asked{question: &question{id: c.ID, guarantee: scenario.Guarantee(c.Guarantee())}, cell: c,
-				shown: a.Shown, home: a.Home, whole: a.Whole}
+				home: a.Home, whole: a.Whole}
 			if a.Aside != nil {
 				aside := *a.Aside
 				k.aside = &aside

@@ -141,3 +141,32 @@ func TestToldAtReleaseThoughItStays(t *testing.T) {
 		}
 	}
 }
+
+// Who asks again while it has the lock, and gets it, has to give it back as often. A lock whose key another attempt of the client set, which
+// was given back, is a lie.
+func TestTakenAgainAndReleasedOnce(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		twice bool
+		want  Verdict
+	}{{"taken again, and released once", true, Unknown}, {"taken, and released", false, Violated}} {
+		s := newScript()
+		s.h.Header.Nodes, s.h.Header.Program, s.h.Header.TTL = []string{"A"}, "x", int64(time.Second)
+		take := func(ms int64, f history.F) {
+			s.add(ms, "c1", history.Invoke, history.Acquire, history.Value{})
+			s.key(ms+4, f, "A", "c1", "of c1", 1000)
+			s.h.Events[len(s.h.Events)-1].Value.OwnOutcome().At = ns(ms + 1)
+			s.add(ms+5, "c1", history.OK, history.Acquire, history.Value{})
+		}
+		if take(0, history.KeySet); c.twice {
+			take(100, history.KeyExtended)
+		}
+		s.release(200, 202, "c1")
+		s.phase(3300, history.PhaseDone)
+		f := Judge(context.Background(), &s.h, []Property{ToldAtRelease}, Options{})[0]
+		checkShape(t, &s.h, f)
+		if f.Verdict != c.want {
+			t.Errorf("%s: %s (%s), want %s", c.name, f.Verdict, f.Why, c.want)
+		}
+	}
+}

@@ -266,7 +266,7 @@ func (f *Facts) attemptEnd(client string, attempt int) (at time.Duration, event 
 }
 
 // attemptsFor are the acquires that may have set a key: those with its owner value, or
-// else the client's latest before it that told none, or one that took it again.
+// else the client's latest before it that told none, and those that took it again.
 func (f *Facts) attemptsFor(k *KeyLife) []int {
 	var same []int
 	silent := -1
@@ -279,13 +279,14 @@ func (f *Facts) attemptsFor(k *KeyLife) []int {
 		}
 	}
 	if len(same) == 0 && silent >= 0 {
-		return []int{f.tookAgain(k, silent)}
+		return f.tookAgain(k, silent)
 	}
 	return same
 }
 
-// tookAgain is the last acquire of a client that used a key which an earlier one had set: it was granted the lock, and extended the key.
-func (f *Facts) tookAgain(k *KeyLife, last int) int {
+// tookAgain are the acquire of a client that had set a key, and the later ones that used it: they were granted the lock, and extended the key.
+func (f *Facts) tookAgain(k *KeyLife, last int) []int {
+	list := []int{last}
 	of := f.Event(k.by)
 	for i := k.by + 1; i < len(f.History.Events); i++ {
 		e := f.Event(i)
@@ -294,16 +295,19 @@ func (f *Facts) tookAgain(k *KeyLife, last int) int {
 		}
 		switch e.F {
 		case history.KeySet, history.KeyDeleted, history.KeyExpired, history.KeyUnclear:
-			return last
+			return list
 		case history.KeyExtended:
 		default:
 			continue
 		}
-		if e.Value.Client == k.Client && e.Value.At().IsSet() {
-			last = max(last, f.takenAround(k.Client, f.LeftAt(i)))
+		if e.Value.Client != k.Client || !e.Value.At().IsSet() {
+			continue
+		}
+		if a := f.takenAround(k.Client, f.LeftAt(i)); a > last {
+			list, last = append(list, a), a
 		}
 	}
-	return last
+	return list
 }
 
 // takenAround is the last acquire of a client that was under way at an instant, and told no owner value; -1: none. Where the lock renews by

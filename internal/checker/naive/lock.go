@@ -659,8 +659,8 @@ func (t *terms) namesEnd(i int) bool {
 // wanted it ("when it asks for the release or forgets the lock, when the attempt fails or stays unknown, when
 // the client asks again without re-entering, or when it is killed"; -1: never), and
 // whether the client was killed. "If several attempts used the key's owner value, the last
-// of these ends counts. If none did, the end of another attempt counts: of those of the
-// client that told no owner value, the latest one before the key was set, or a later one that took the same key again, or tried."
+// of these ends counts. If none did, attempts of the client count that told no owner value: the latest one before the key was set, and each later
+// one that took the same key again, or tried."
 func (t *terms) doneWith(i int) (done int, killed bool) {
 	client := t.ownerOf(i)
 	done = -1
@@ -690,15 +690,16 @@ func (t *terms) attemptsFor(client string, set int) (named []*op) {
 		}
 	}
 	if len(named) == 0 && len(silent) > 0 {
-		return []*op{t.tookAgain(silent[0], set)}
+		return t.tookAgain(silent[0], set)
 	}
 	return named
 }
 
-// tookAgain is the last attempt that used the key of an earlier one: "it was answered `ok`, or the lock does not renew by itself
+// tookAgain are an attempt and those that used its key later: "it was answered `ok`, or the lock does not renew by itself
 // (`renews`), and between its invocation and its answer (by the `at`) the client extended the key, which had been neither set nor lost
 // since, as far as is known."
-func (t *terms) tookAgain(last *op, set int) *op {
+func (t *terms) tookAgain(last *op, set int) []*op {
+	list := []*op{last}
 	of := &t.events[set]
 	for i := set + 1; i < len(t.events); i++ {
 		e := &t.events[i]
@@ -715,8 +716,11 @@ func (t *terms) tookAgain(last *op, set int) *op {
 				last = p
 			}
 		}
+		if last != list[len(list)-1] {
+			list = append(list, last)
+		}
 	}
-	return last
+	return list
 }
 
 // tookBack is the event in which the client of an attempt had done with its keys; -1: never.

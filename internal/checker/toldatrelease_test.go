@@ -142,8 +142,7 @@ func TestToldAtReleaseThoughItStays(t *testing.T) {
 	}
 }
 
-// Who asks again while it has the lock, and gets it, has to give it back as often. A lock whose key another attempt of the client set, which
-// was given back, is a lie.
+// Who asks again while it has the lock, and gets it, has to give it back as often.
 func TestTakenAgainAndReleasedOnce(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -602,8 +602,8 @@ func (k *asked) explanation(all []*asked) *asked {
 	return nil
 }
 
-// explains reports that the cell is broken in a way that explains a violation seen elsewhere, too: since the same property is violated, and the
-// same was assumed in vain, or because of two holders, of which it is a consequence.
+// explains reports that the cell is broken in a way that explains a violation seen elsewhere, too: since the same property is
+// violated, and the same was assumed in vain, or because of two holders, of which it is a consequence.
 func (k *asked) explains(aside *card.Cell) bool {
 	if k.cell.State != card.Broken {
 		return false

@@ -535,8 +535,8 @@ func TestViolationsThatCountElsewhere(t *testing.T) {
 	}
 }
 
-// A violation of the same property by which something else was assumed in vain is none that was shown elsewhere, nor is one in a cell that is
-// broken because of another property.
+// A violation of the same property by which something else was assumed in vain is none that was shown elsewhere, nor is one in a cell
+// that is broken because of another property.
 func TestAnotherAssumption(t *testing.T) {
 	for _, c := range []struct {
 		assumed string

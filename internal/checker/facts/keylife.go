@@ -284,7 +284,8 @@ func (f *Facts) attemptsFor(k *KeyLife) []int {
 	return same
 }
 
-// tookAgain are the acquire of a client that had set a key, and the later ones that used it: they were granted the lock, and extended the key.
+// tookAgain are the acquire of a client that had set a key, and the later ones that used it: they were granted the lock, and extended
+// the key.
 func (f *Facts) tookAgain(k *KeyLife, last int) []int {
 	list := []int{last}
 	of := f.Event(k.by)

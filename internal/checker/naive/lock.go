@@ -659,8 +659,8 @@ func (t *terms) namesEnd(i int) bool {
 // wanted it ("when it asks for the release or forgets the lock, when the attempt fails or stays unknown, when
 // the client asks again without re-entering, or when it is killed"; -1: never), and
 // whether the client was killed. "If several attempts used the key's owner value, the last
-// of these ends counts. If none did, attempts of the client count that told no owner value: the latest one before the key was set, and each later
-// one that took the same key again, or tried."
+// of these ends counts. If none did, attempts of the client count that told no owner value: the latest one before the key was set, and
+// each later one that took the same key again, or tried."
 func (t *terms) doneWith(i int) (done int, killed bool) {
 	client := t.ownerOf(i)
 	done = -1

@@ -31,7 +31,8 @@ func (s *Step) Add(change command.Change, after command.Key) {
 
 // fleeting reports that the step made a key, and removed it: a text or a hash, as a list is handed to who waits for it.
 func (s *Step) fleeting(change command.Change, now command.Key) bool {
-	return change.Did == command.Kept && s.wrote && now.Holds == command.Absent && (s.last.Holds == command.Text || s.last.Holds == command.Hash)
+	handed := s.last.Holds != command.Text && s.last.Holds != command.Hash
+	return change.Did == command.Kept && s.wrote && now.Holds == command.Absent && !handed
 }
 
 // change is what the step did in all, and what the key was before.

@@ -97,11 +97,16 @@ final class Client extends Redis
             throw new RedisException('the trial is over');
         }
         error_clear_last();
-        $reply = null;
+        $answered = false;
         try {
-            return $reply = $command();
+            $reply = $command();
+            $answered = $reply !== null;
+            return $reply;
+        } catch (RedisException $e) {
+            $answered = preg_match('/^[A-Z]{2,} /', $e->getMessage()) === 1; // as MISCONF, OOM: the node has said so
+            throw $e;
         } finally {
-            $this->behind = $this->behind || $reply === null || error_get_last() !== null;
+            $this->behind = $this->behind || !$answered || error_get_last() !== null;
             self::$doubts += (int) $this->behind;
         }
     }

@@ -64,6 +64,6 @@ SimAdapter\serve(new Program('malkusch-lock', version('php-malkusch-lock'), kind
                 } while (!$held && hrtime(true) / 1e9 < $end);
                 return $held;
             }, 'taken');
-            return new Grant(release: fn () => Client::sure(fn () => release($holder), 'not ours any more'));
+            return new Grant(release: fn () => Client::sure(fn () => release($holder), 'failed to release the lock'));
         };
     });

@@ -111,6 +111,7 @@ def connect(setup, **more):
         raise ValueError("redis-py cannot check the name of a server behind a proxy")
     timeout = setup.node_timeout or None
     more.setdefault("socket_timeout", timeout)
+    more.setdefault("socket_connect_timeout", timeout)  # since 8.0 it is 5 s by default
     if setup.sentinels:
         sentinel = Sentinel([(s.host, s.port) for s in setup.sentinels], socket_timeout=timeout)
         clients = [sentinel.master_for(setup.master, **more)]

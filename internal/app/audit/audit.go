@@ -223,6 +223,8 @@ type asked struct {
 	aside *card.Cell
 	home  scenario.Guarantee
 	whole bool
+	// shown are all properties whose violation was shown.
+	shown []checker.Property
 	// within bounds each run; 0: the audit's bound does.
 	within time.Duration
 }
@@ -287,7 +289,7 @@ func (a *audit) answer(ctx context.Context, k *asked) {
 		s = only(k.scenario, names)
 	}
 	out := t.conclude()
-	*k.cell, k.aside = out.Cell, out.aside
+	*k.cell, k.aside, k.shown = out.Cell, out.aside, out.shown
 	a.control(ctx, k)
 	for _, c := range []*card.Cell{k.cell, k.aside} {
 		if c != nil {
@@ -388,6 +390,7 @@ func (a *audit) control(ctx context.Context, k *asked) {
 		default:
 			aside.Become(card.Broken)
 			aside.Why = sentence(fmt.Sprintf("%s (%s)", c.why, rate))
+			k.shown = append(k.shown, checker.Property(aside.Property))
 		}
 		k.aside, k.home = &aside, a.homeOf(ctx, k, &aside)
 		k.cell.Become(card.Unknown)
@@ -563,7 +566,7 @@ func (k *asked) atHome() *asked {
 		alone = with(k.scenario, []scenario.Variant{v})
 	}
 	return &asked{question: &question{id: cell.ID, title: cell.Title, guarantee: k.home, scenario: alone}, lock: k.lock, column: k.column,
-		cell: &cell}
+		cell: &cell, shown: []checker.Property{checker.Property(cell.Property)}}
 }
 
 // settle settles for which guarantee each violation of a lock speaks, and takes the cells up that are added.
@@ -602,8 +605,8 @@ func (k *asked) explanation(all []*asked) *asked {
 	return nil
 }
 
-// explains reports that the cell is broken in a way that explains a violation seen elsewhere, too: since the same property is
-// violated, and the same was assumed in vain, or because of two holders, of which it is a consequence.
+// explains reports that the cell is broken in a way that explains a violation seen elsewhere, too: because of the same property, since the
+// same was assumed in vain, or because of something that let two clients hold the lock there, too.
 func (k *asked) explains(aside *card.Cell) bool {
 	if k.cell.State != card.Broken {
 		return false
@@ -611,7 +614,8 @@ func (k *asked) explains(aside *card.Cell) bool {
 	if k.cell.Property == aside.Property {
 		return k.cell.Assumption == aside.Assumption
 	}
-	return k.cell.Property == string(checker.ExclusiveLease) && consequence(checker.Property(aside.Property))
+	p := checker.Property(aside.Property)
+	return (p == checker.ExclusiveLease || consequence(p)) && slices.Contains(k.shown, checker.ExclusiveLease)
 }
 
 // only is a scenario with the variants of these names.

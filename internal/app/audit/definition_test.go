@@ -528,6 +528,9 @@ func TestViolationsThatCountElsewhere(t *testing.T) {
 		aside.Why = "of the aside"
 		k := &asked{question: &question{id: own.ID, guarantee: "exclusive"}, cell: &own, aside: &aside}
 		o := &asked{question: &question{id: other.ID, guarantee: "owner-only"}, cell: &other}
+		if c.other == card.Broken {
+			o.shown = []checker.Property{checker.OwnerRelease}
+		}
 		attribute([]*asked{k, o})
 		if k.cell.State != c.want || !strings.Contains(k.cell.Why, c.says) || o.cell.State != c.other {
 			t.Errorf("%s: %s (%s) and %s", name, k.cell.State, k.cell.Why, o.cell.State)
@@ -536,7 +539,7 @@ func TestViolationsThatCountElsewhere(t *testing.T) {
 }
 
 // A violation of the same property by which something else was assumed in vain is none that was shown elsewhere, nor is one in a cell
-// that is broken because of another property.
+// that is broken because of another property, unless that let two clients hold the lock.
 func TestAnotherAssumption(t *testing.T) {
 	for _, c := range []struct {
 		assumed string
@@ -548,10 +551,20 @@ func TestAnotherAssumption(t *testing.T) {
 		other := card.Cell{ID: "owner-only/y", State: card.Broken, Property: string(c.because), Assumption: "that nobody deletes"}
 		aside := card.Cell{ID: own.ID, State: card.Broken, Property: string(checker.OwnerRelease), Assumption: c.assumed}
 		k := &asked{question: &question{id: own.ID, guarantee: "exclusive"}, cell: &own, aside: &aside}
-		o := &asked{question: &question{id: other.ID, guarantee: "owner-only"}, cell: &other}
+		o := &asked{question: &question{id: other.ID, guarantee: "owner-only"}, cell: &other, shown: []checker.Property{checker.OwnerRelease}}
 		if attribute([]*asked{k, o}); k.cell.State != c.want {
 			t.Errorf("assumed in vain %q, elsewhere %q: %s, want %s", c.assumed, other.Assumption, k.cell.State, c.want)
 		}
+	}
+
+	own := card.Cell{ID: "paused-holder/x", State: card.Kept}
+	other := card.Cell{ID: "owner-only/y", State: card.Broken, Property: string(checker.OwnerRelease)}
+	k := &asked{question: &question{id: own.ID, guarantee: "paused-holder"}, cell: &own,
+		aside: &card.Cell{ID: own.ID, State: card.Broken, Property: string(checker.ExclusiveLease)}}
+	o := &asked{question: &question{id: other.ID, guarantee: "owner-only"}, cell: &other,
+		shown: []checker.Property{checker.OwnerRelease, checker.ExclusiveLease}}
+	if attribute([]*asked{k, o}); k.cell.State != card.Kept {
+		t.Errorf("two held the lock elsewhere, too, for what that cell is about: %s", k.cell.State)
 	}
 }
 
@@ -580,7 +593,7 @@ func TestViolationsWithoutTheFault(t *testing.T) {
 	}
 
 	other := ask("exclusive/z", card.Broken)
-	other.cell.Property = string(checker.ExclusiveLease)
+	other.shown = []checker.Property{checker.ExclusiveLease}
 	known := free()
 	if added = attribute([]*asked{known, other}); len(added) > 0 || !strings.Contains(known.cell.Why, "see exclusive/z") {
 		t.Errorf("it is broken at home already: %+v, %s", added, known.cell.Why)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-sim/redlock-sim/internal/app/trial"
+	"github.com/redlock-sim/redlock-sim/internal/checker"
 	"github.com/redlock-sim/redlock-sim/internal/report/card"
 	"github.com/redlock-sim/redlock-sim/internal/scenario"
 )
@@ -21,11 +22,13 @@ type Answer struct {
 	Unit uint64 `json:"unit"`
 	Lock int    `json:"lock"`
 	// Cell is the answer. Aside is the cell of a violation that may have another reason than what the question is about. Home is the guarantee
-	// that it belongs to, where it shows also without the faults of the question, or where it is about them (whole).
+	// that it belongs to, where it shows also without the faults of the question, or where it is about them (whole). Shown are all properties
+	// whose violation was shown.
 	Cell  *card.Cell         `json:"cell,omitempty"`
 	Aside *card.Cell         `json:"aside,omitempty"`
 	Home  scenario.Guarantee `json:"home,omitempty"`
 	Whole bool               `json:"whole,omitempty"`
+	Shown []checker.Property `json:"shown,omitempty"`
 	// Cost was measured, where it is no question.
 	Cost *card.Cost `json:"cost,omitempty"`
 }
@@ -86,7 +89,7 @@ func RunPart(ctx context.Context, o Options, mine []int) (*card.Card, []Answer, 
 	var answers []Answer
 	for _, k := range questions {
 		answers = append(answers, Answer{Unit: uint64(k.unit), Lock: k.column, Cell: k.cell,
-			Aside: k.aside, Home: k.home, Whole: k.whole})
+			Aside: k.aside, Home: k.home, Whole: k.whole, Shown: k.shown})
 	}
 	for _, k := range a.costs(ctx, mineToo) {
 		answers = append(answers, Answer{Unit: uint64(k.unit), Lock: k.column, Cost: k.cost})
@@ -139,7 +142,7 @@ func Settle(questions *card.Card, answers []Answer, missing string) *card.Card {
 			a := &answers[at]
 			*c = *a.Cell
 			k := &asked{question: &question{id: c.ID, guarantee: scenario.Guarantee(c.Guarantee())}, cell: c,
-				home: a.Home, whole: a.Whole}
+				shown: a.Shown, home: a.Home, whole: a.Whole}
 			if a.Aside != nil {
 				aside := *a.Aside
 				k.aside = &aside

@@ -14,8 +14,8 @@ func TestSettle(t *testing.T) {
 	kept := card.Cell{ID: "dead-holder/two", State: card.Kept, Why: "It held."}
 	aside := card.Cell{ID: "dead-holder/two", State: card.Broken, Why: "Two held it.", Property: string(checker.ExclusiveLease)}
 	broken := card.Cell{ID: "exclusive/one", State: card.Broken, Why: "Two held it.", Property: string(checker.ExclusiveLease)}
-	explained := Answer{Unit: 1, Cell: &kept, Aside: &aside}
-	explains := Answer{Unit: 0, Cell: &broken}
+	explained := Answer{Unit: 1, Cell: &kept, Aside: &aside, Shown: []checker.Property{checker.ExclusiveLease}}
+	explains := Answer{Unit: 0, Cell: &broken, Shown: []checker.Property{checker.ExclusiveLease}}
 
 	made := Settle(questions, []Answer{explained, explains}, "It is missing.")
 	if got := made.Locks[0].Cell("dead-holder/two"); got.State != card.Kept {

@@ -290,6 +290,8 @@ type answer struct {
 	card.Cell
 	// aside is the cell of a violation that does not speak for the guarantee; nil: there is none.
 	aside *card.Cell
+	// shown are all properties whose violation was shown.
+	shown []checker.Property
 }
 
 // conclude says what came of the question.
@@ -297,6 +299,11 @@ func (t *tally) conclude() answer {
 	out := answer{Cell: t.empty()}
 	var tests []test
 	for _, v := range t.variants {
+		for _, b := range v.broken {
+			if b.shown() {
+				out.shown = append(out.shown, b.name)
+			}
+		}
 		b := v.lead()
 		one := t.empty()
 		if t.name(v.name) {

@@ -162,16 +162,22 @@ func Home(p checker.Property) Guarantee {
 		return "progress"
 	case checker.NoOrphanLock:
 		return "lost-release"
-	case checker.AsksItsTTL, checker.TrueValidity: // a lease that is not kept, or not told truly, excludes nobody
-		return "exclusive"
 	}
-	for _, g := range guarantees {
-		if slices.Contains(g.decides, p) {
-			return g.name
-		}
+	if i := slices.IndexFunc(guarantees, decidedBy(p)); i >= 0 {
+		return guarantees[i].name
+	}
+	if p == checker.AsksItsTTL || p == checker.TrueValidity { // a lease that is not kept, or not told truly, excludes nobody
+		return "exclusive"
 	}
 	return NoGuarantee
 }
+
+func decidedBy(p checker.Property) func(guaranteeRow) bool {
+	return func(g guaranteeRow) bool { return slices.Contains(g.decides, p) }
+}
+
+// DecidesAny reports that a property speaks for any guarantee.
+func DecidesAny(p checker.Property) bool { return slices.ContainsFunc(guarantees, decidedBy(p)) }
 
 // HomeWith is Home where some faults are left without which it was not seen. The guarantee that two clients never hold the lock is then one
 // that is about such faults.

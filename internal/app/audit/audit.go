@@ -606,7 +606,8 @@ func (k *asked) explanation(all []*asked) *asked {
 }
 
 // explains reports that the cell is broken in a way that explains a violation seen elsewhere, too: because of the same property, since the
-// same was assumed in vain, or because of something that let two clients hold the lock there, too.
+// same was assumed in vain, or because of another one, beside which that property was violated, too. But what speaks for no guarantee
+// would never be told of then.
 func (k *asked) explains(aside *card.Cell) bool {
 	if k.cell.State != card.Broken {
 		return false
@@ -615,7 +616,10 @@ func (k *asked) explains(aside *card.Cell) bool {
 		return k.cell.Assumption == aside.Assumption
 	}
 	p := checker.Property(aside.Property)
-	return (p == checker.ExclusiveLease || consequence(p)) && slices.Contains(k.shown, checker.ExclusiveLease)
+	if !scenario.DecidesAny(p) {
+		return false
+	}
+	return slices.Contains(k.shown, p) || consequence(p) && slices.Contains(k.shown, checker.ExclusiveLease)
 }
 
 // only is a scenario with the variants of these names.

@@ -68,14 +68,14 @@ func (c *Line) Executed() command.Executed {
 // RecordStep records what a step did to the key in all, and tells that, and what the key was before.
 func (k *Log) RecordStep(s *Step) (command.Change, command.Key) {
 	change, before := k.changeOf(s)
-	if k.Now = s.Line; s.fleeting(change, k.Replay.Key) && !s.Line.Stranger {
+	k.Now = s.Line
+	k.RecordChange(change, before, s.Line.Args[0], s.Line.Caller, s.At)
+	if s.fleeting(change, k.Replay.Key) && !s.Line.Stranger {
 		k.Replay.Key = s.last
 		k.recordWritten(history.KeySet, command.Change{Ends: s.ends}, s.Line.Caller, s.At)
 		k.Replay.Key = command.Key{}
 		k.RecordKey(history.KeyDeleted, s.last, s.Line.Caller, nil)
-		return change, before
 	}
-	k.RecordChange(change, before, s.Line.Args[0], s.Line.Caller, s.At)
 	return change, before
 }
 

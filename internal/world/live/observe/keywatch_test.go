@@ -98,6 +98,8 @@ func TestWhatTheStreamTells(t *testing.T) {
 			[]string{"set c1 a 400ms", "deleted c1 a", "set c1 b", "extended c1 b 5ms"}},
 		"nothing left of a step": {[]string{"1 h:1 EVAL x 1 lock", "1.1 lua SET lock a", "1.1 lua DEL lock"},
 			[]string{"set c1 a", "deleted c1 a"}},
+		"nothing left, and another had run out": {[]string{"1 h:1 SET lock a PX 5", "2000 h:1 EVAL x 1 lock", "2000.1 lua SET lock b",
+			"2000.1 lua DEL lock"}, []string{"set c1 a 5ms", "expired a", "set c1 b", "deleted c1 b"}},
 		"unclear inside of a step": {[]string{"1 h:1 EVAL x 1 lock", "1.1 lua SET lock a", "1.1 lua BITFIELD lock SET u8 0 1"},
 			[]string{"set c1 a", "unclear c1 BITFIELD"}},
 		"a hash": {[]string{"1 h:1 HSET lock u 1", "1 h:1 PEXPIRE lock 500", "2 h:1 HINCRBY lock u 1",
